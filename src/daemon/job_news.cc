@@ -22,6 +22,11 @@ explain::Viewer owner_of(const state::JobState& job) {
   return viewer;
 }
 
+// A job that a backend has submitted: its user is no name that a token could have (backend.h, sentence 7).
+bool is_of_a_backend(const state::JobState& job) {
+  return job.spec.user.starts_with("kubernetes:") && job.spec.comment.starts_with("kube/");
+}
+
 std::string explanation(const WhyAnswer& answer) {
   std::string text = answer.headline;
   if (!answer.remedies.empty()) text += " It would start now if " + answer.remedies.front().text + ".";
@@ -32,6 +37,16 @@ std::string explanation(const WhyAnswer& answer) {
 
 JobNewsDesk::JobNewsDesk(Reader& reader, const store::Log& log, backend::Backend& backend, ServerClock& clock)
     : reader_(reader), log_(log), backend_(backend), clock_(clock) {
+  std::vector<std::pair<std::string, JobId>> known;
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    state.jobs().for_each([&](const state::JobState& job) {
+      if (is_of_a_backend(job)) known.emplace_back(job.spec.comment, job.id);
+    });
+  });
+  for (const auto& [key, id] : known) {
+    jobs_.try_emplace(id);
+    backend_.learn(backend::JobAccepted{key, id});
+  }
   watch_ = reader_.watch([this](const api::LiveEvent& event) {
     if (const auto* over = std::get_if<JobFinished>(&event.record.event)) finished(*over);
   });

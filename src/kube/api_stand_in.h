@@ -74,8 +74,8 @@ class ApiStandIn {
     boost::json::object& state = pods_.at(uid)["status"].as_object();
     state["phase"] = phase;
     if (code != 0)
-      state["containerStatuses"] = boost::json::parse(R"([{"state":{"terminated":{"exitCode":)" +
-                                                       std::to_string(code) + R"(,"reason":"Error"}}}])");
+      state["containerStatuses"] = boost::json::parse(R"([{"state":{"terminated":{"exitCode":)" + std::to_string(code) +
+                                                      R"(,"reason":"Error"}}}])");
     show(uid);
   }
   void run_all() {

@@ -129,7 +129,9 @@ void Cluster::Impl::tick() {
   for (auto& [uid, pod] : pods_) {
     if (pod.object.task && !pod.assigned) count_foreign(pod);
   }
-  for (auto& [name, node] : nodes_) update_node(name, node);
+  for (auto& [name, node] : nodes_) {
+    if (is_unsettled(name, node)) update_node(name, node);
+  }
 }
 
 Output Cluster::Impl::take() {

@@ -6,8 +6,7 @@
 // Rules:
 // 1. A node of the API server is a node of berth; its GPUs are counted (the kubelet chooses the devices).
 // 2. Pods that name our scheduler form groups: by label, PodGroup or owner, else each alone. A group is submitted as
-// one
-//    job (its key is the group's identity, so that a repeat is no second job) when as many pods exist as it needs.
+//    one job when as many pods wait as it needs. Its key names the group, so that a repeat is no second job.
 // 3. A StartTask is one Binding of the task's pod, which carries the task's key as an annotation. If the pod does not
 //    exist yet (its controller makes a new one after an eviction), the start waits for it, for a bounded time.
 // 4. A pod that is bound with our key is that task, after any restart. All else that uses a node is foreign use.
@@ -76,7 +75,8 @@ class Cluster {
   void begin_list(Kind kind);
   void end_list(Kind kind, Timestamp now);
   void perform(const Effect& effect, Timestamp now);
-  // The job of a group was accepted under this id (the reply to its SubmitJob).
+  // The job of a group was accepted under this id (the reply to its SubmitJob). After a start it is called first, for
+  // each live job of this cell. If the job is over already, `finished` follows.
   void submitted(const std::string& key, JobId job, Timestamp now);
   // The job was refused; the reason is told on its pods.
   void refused(const std::string& key, const std::string& why, Timestamp now);

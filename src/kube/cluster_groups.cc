@@ -155,19 +155,24 @@ void Cluster::Impl::pod_gone(const std::string& uid) {
   if (job.valid() && key.starts_with(kAlone)) command(CancelJob{job, "kubernetes"});
 }
 
+bool Cluster::Impl::waits_to_be_bound(const Pod& pod) {
+  const PodObject& object = pod.object;
+  return !pod.assigned && object.node.empty() && !object.gated && !object.leaving && object.phase == PodPhase::kPending;
+}
+
+bool Cluster::Impl::comes_before(const Pod& a, const Pod& b) {
+  return std::tie(a.object.index, a.object.created, a.object.name, a.object.uid) <
+         std::tie(b.object.index, b.object.created, b.object.name, b.object.uid);
+}
+
 // Returns the pods of the group that could be bound, in the order of their index, age and name.
 std::vector<Cluster::Impl::Pod*> Cluster::Impl::waiting_pods(const Group& group) {
   std::vector<Pod*> waiting;
   for (const std::string& uid : group.pods) {
     Pod& pod = pods_.at(uid);
-    const PodObject& object = pod.object;
-    if (!pod.assigned && object.node.empty() && !object.gated && !object.leaving && object.phase == PodPhase::kPending)
-      waiting.push_back(&pod);
+    if (waits_to_be_bound(pod)) waiting.push_back(&pod);
   }
-  std::sort(waiting.begin(), waiting.end(), [](const Pod* a, const Pod* b) {
-    return std::tie(a->object.index, a->object.created, a->object.name, a->object.uid) <
-           std::tie(b->object.index, b->object.created, b->object.name, b->object.uid);
-  });
+  std::sort(waiting.begin(), waiting.end(), [](const Pod* a, const Pod* b) { return comes_before(*a, *b); });
   return waiting;
 }
 
@@ -258,9 +263,11 @@ void Cluster::Impl::consider(const std::string& group_key) {
   if (found == groups_.end() || !open_) return;
   Group& group = found->second;
   if (group.job.valid()) {  // its job may wait for just this pod
-    for (const TaskKey& key : std::vector<TaskKey>(waiting_tasks_.begin(), waiting_tasks_.end())) {
-      if (key.job == group.job) try_bind(key, tasks_.at(key));
-    }
+    std::vector<TaskKey> waiting;
+    for (auto one = waiting_tasks_.lower_bound(TaskKey{group.job, 0, 0, 0});
+         one != waiting_tasks_.end() && one->job == group.job; ++one)
+      waiting.push_back(*one);
+    for (const TaskKey& key : waiting) try_bind(key, tasks_.at(key));
     return;
   }
   if (group.submitting || group.cancelled || !group.refused_at.is_never() || group.size == 0) return;
@@ -275,6 +282,7 @@ void Cluster::Impl::consider(const std::string& group_key) {
   }
   group.key = key;
   group.submitting = true;
+  job->comment = key;
   command(SubmitJob{std::move(*job), key});
 }
 

@@ -93,6 +93,8 @@ class Cluster::Impl {
   std::set<std::size_t> gpus_in_use(const std::string& node) const;
   void tell_status(const std::string& name, Node& node, NodeStatus status, const std::string& why);
   bool runs_tasks(const std::string& node) const;
+  std::size_t foreign_gpus(const std::string& name, const Node& node) const;
+  bool is_unsettled(const std::string& name, const Node& node) const;
 
   // groups of pods
   void observe_pod(const boost::json::object& object, bool deleted);
@@ -102,6 +104,8 @@ class Cluster::Impl {
   void leave_group(const std::string& uid, Pod& pod);
   void consider(const std::string& group_key);
   void watch_desertion(Group& group);
+  static bool waits_to_be_bound(const Pod& pod);
+  static bool comes_before(const Pod& a, const Pod& b);
   std::vector<Pod*> waiting_pods(const Group& group);
   std::optional<JobSpec> job_of(const Group& group, const std::vector<Pod*>& pods);
   std::string queue_of(const Pod& pod, std::string& why) const;

@@ -63,12 +63,22 @@ NodeSpec Cluster::Impl::spec_of(const std::string& name, const Node& node) const
   return spec;
 }
 
+// Returns how many of the node's GPUs foreign pods use.
+std::size_t Cluster::Impl::foreign_gpus(const std::string& name, const Node& node) const {
+  const auto foreign = foreign_.find(name);
+  const std::int64_t gpus = foreign == foreign_.end() ? 0 : std::max<std::int64_t>(0, foreign->second.gpus);
+  return std::min(static_cast<std::size_t>(gpus), node.object.spec.gpus.size());
+}
+
+// Returns true if time alone may change what is reported of the node.
+bool Cluster::Impl::is_unsettled(const std::string& name, const Node& node) const {
+  return !node.fewer_since.is_never() || node.blocked.size() != foreign_gpus(name, node);
+}
+
 // Chooses which of the counted GPUs stand for those of foreign pods: idle ones, and those that did before.
 void Cluster::Impl::update_foreign_gpus(const std::string& name, Node& node) {
   const std::size_t all = node.object.spec.gpus.size();
-  const auto foreign = foreign_.find(name);
-  const std::int64_t gpus = foreign == foreign_.end() ? 0 : std::max<std::int64_t>(0, foreign->second.gpus);
-  const std::size_t wanted = std::min(static_cast<std::size_t>(gpus), all);
+  const std::size_t wanted = foreign_gpus(name, node);
   std::erase_if(node.blocked, [&](std::size_t index) { return index >= all; });
   while (node.blocked.size() > wanted) {
     const std::size_t freed = *node.blocked.begin();

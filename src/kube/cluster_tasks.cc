@@ -72,13 +72,15 @@ Cluster::Impl::Pod* Cluster::Impl::pod_for(const TaskKey& key, const Task& task)
   const auto group = group_of_job_.find(key.job);
   if (group == group_of_job_.end()) return nullptr;
   Pod* best = nullptr;
-  for (Pod* pod : waiting_pods(groups_.at(group->second))) {
-    const TaskRequest& request = pod->object.request;
-    if (request.cpu_milli != task.start.cpu_milli || request.memory_mib != task.start.memory_mib ||
+  for (const std::string& uid : groups_.at(group->second).pods) {
+    Pod& pod = pods_.at(uid);
+    const TaskRequest& request = pod.object.request;
+    if (!waits_to_be_bound(pod) || request.cpu_milli != task.start.cpu_milli ||
+        request.memory_mib != task.start.memory_mib ||
         static_cast<std::size_t>(request.gpus) != task.start.gpu_uuids.size())
       continue;
-    if (pod->object.index == static_cast<std::int64_t>(key.task)) return pod;
-    if (best == nullptr) best = pod;
+    if (pod.object.index == static_cast<std::int64_t>(key.task)) return &pod;
+    if (best == nullptr || comes_before(pod, *best)) best = &pod;
   }
   return best;
 }

@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::chrono::seconds kTick{1};
 constexpr std::chrono::milliseconds kCallTimeout{4000};
+constexpr std::chrono::milliseconds kGoodbye{1000};
 constexpr std::size_t kMostPassedOver = 50;
 
 std::string_view method_name(kube::Method method) {
@@ -128,6 +129,18 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
       check_start(now);
       http_.run(wake_at());
     }
+    give_back_lease();
+  }
+
+  void give_back_lease() {
+    auto call = lease_.give_back(options_.now());
+    if (!call) return;
+    bool answered = false;
+    call->done = [&answered](const HttpAnswer&) { answered = true; };
+    const std::uint64_t id = http_.send(std::move(*call));
+    const Clock::time_point end = Clock::now() + kGoodbye;
+    while (!answered && Clock::now() < end) http_.run(end);
+    http_.cancel(id);
   }
 
   void take_incoming() {

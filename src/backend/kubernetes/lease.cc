@@ -33,10 +33,10 @@ Lease::Lease(std::string space, std::string name, std::string identity)
 
 Clock::time_point Lease::due_at() const { return under_way_ || lost_ ? Clock::time_point::max() : due_at_; }
 
-std::string Lease::object(const std::string& version, std::int64_t transitions, Timestamp wall) const {
+std::string Lease::object(const std::string& holder, std::int64_t transitions, Timestamp wall) const {
   boost::json::object metadata{{"name", name_}, {"namespace", space_}};
-  if (!version.empty()) metadata["resourceVersion"] = version;
-  boost::json::object spec{{"holderIdentity", identity_},
+  if (exists_) metadata["resourceVersion"] = seen_.version;
+  boost::json::object spec{{"holderIdentity", holder},
                            {"leaseDurationSeconds", kDuration.count()},
                            {"renewTime", micro_time(wall)},
                            {"leaseTransitions", transitions}};
@@ -60,7 +60,18 @@ std::optional<HttpCall> Lease::next(Clock::time_point now, Timestamp wall) {
   call.path = exists_ ? all + "/" + name_ : all;
   call.content_type = "application/json";
   const std::int64_t transitions = seen_.transitions + (exists_ && seen_.holder != identity_ ? 1 : 0);
-  call.body = object(exists_ ? seen_.version : "", transitions, wall);
+  call.body = object(identity_, transitions, wall);
+  return call;
+}
+
+std::optional<HttpCall> Lease::give_back(Timestamp wall) {
+  if (!held_ || lost_) return std::nullopt;
+  held_ = false;
+  HttpCall call;
+  call.method = "PUT";
+  call.path = "/apis/coordination.k8s.io/v1/namespaces/" + space_ + "/leases/" + name_;
+  call.content_type = "application/json";
+  call.body = object("", seen_.transitions, wall);
   return call;
 }
 

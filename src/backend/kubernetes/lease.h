@@ -7,7 +7,8 @@
 // 2. A lease of another holder that is renewed is respected: that is an error at the start, and the end of this server
 //    later on. One that is not renewed for its duration, by this server's own clock, is taken over. Clocks of two
 //    machines are never compared.
-// 3. It may write while its last renewal is younger than kWritesFor. Requests under way time out (4 s) before another
+// 3. A server that stops gives the lease back, so that the next one need not wait.
+// 4. It may write while its last renewal is younger than kWritesFor. Requests under way time out (4 s) before another
 //    server may take the lease over.
 
 #include <chrono>
@@ -38,6 +39,9 @@ class Lease {
   // Takes the answer to that call; `sent` is when it was given out.
   void answered(const HttpAnswer& answer, Clock::time_point now);
 
+  // Returns the call that gives the lease back, if it is held. Its answer changes nothing; this is the last call.
+  std::optional<HttpCall> give_back(Timestamp wall);
+
   bool held() const { return held_; }
   bool may_write(Clock::time_point now) const { return held_ && now < renewed_at_ + kWritesFor; }
   // Another server has it. Nothing can be done about that.
@@ -54,7 +58,7 @@ class Lease {
     std::int64_t transitions = 0;
   };
 
-  std::string object(const std::string& version, std::int64_t transitions, Timestamp wall) const;
+  std::string object(const std::string& holder, std::int64_t transitions, Timestamp wall) const;
   void looked(const HttpAnswer& answer, Clock::time_point now);
   void wrote(const HttpAnswer& answer);
   void meet_other(const Seen& seen, Clock::time_point now);

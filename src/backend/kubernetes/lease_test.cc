@@ -127,3 +127,22 @@ TEST_CASE("a refused call is told in the server's words") {
   CHECK(lease.failure() == "leases is forbidden");
   CHECK(!lease.held());
 }
+
+TEST_CASE("a lease that was given back has no holder, and is taken at once") {
+  Lease lease("ns", "berth", "me");
+  CHECK(!lease.give_back({0}));
+  REQUIRE(lease.next(kBegin, {0}));
+  lease.answered(status_of(404), kBegin);
+  REQUIRE(lease.next(kBegin, {0}));
+  lease.answered(lease_of("me", "7", 201), kBegin);
+  const auto call = lease.give_back({0});
+  REQUIRE(call);
+  CHECK(call->method == "PUT");
+  CHECK(call->body.find(R"("resourceVersion":"7")") != std::string::npos);
+  CHECK(call->body.find(R"("holderIdentity":"")") != std::string::npos);
+  CHECK(!lease.may_write(kBegin));
+  Lease other("ns", "berth", "other");
+  REQUIRE(other.next(kBegin, {0}));
+  other.answered(lease_of("", "8"), kBegin);
+  CHECK(other.next(kBegin, {0})->method == "PUT");
+}
