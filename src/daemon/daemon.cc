@@ -188,7 +188,7 @@ class Daemon::Impl {
                      "unencrypted. Give --tls-cert FILE and --tls-key FILE (docs/tls.md), or listen on 127.0.0.1 and "
                      "put TLS in front (a reverse proxy, `ssh -L`)");
     if (tls.certificate.empty()) return {};
-    auto loaded = http::TlsContext::load(tls);
+    auto loaded = http::TlsCredentials::load(tls);
     if (!loaded) return loaded.error();
     tls_ = std::move(*loaded);
     return {};
@@ -323,7 +323,7 @@ class Daemon::Impl {
   std::string url_;
   std::string token_file_;
   std::string socket_;
-  std::shared_ptr<http::TlsContext> tls_;  // null: plain HTTP
+  std::shared_ptr<http::TlsCredentials> tls_;  // null: plain HTTP
   Inbox inbox_;
   ServerClock clock_;
   std::unique_ptr<store::SqliteLog> log_;

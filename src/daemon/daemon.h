@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "api/http/tls_context.h"
+#include "api/http/tls_credentials.h"
 #include "api/page/page.h"
 #include "api/service.h"
 #include "base/result.h"

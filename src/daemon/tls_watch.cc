@@ -19,8 +19,8 @@ std::int64_t wall_ms() {
 
 }  // namespace
 
-TlsWatch::TlsWatch(http::TlsContext& context) : context_(context) {
-  spdlog::info("TLS by {}", context_.describe());
+TlsWatch::TlsWatch(http::TlsCredentials& credentials) : credentials_(credentials) {
+  spdlog::info("TLS by {}", credentials_.describe());
   thread_ = std::thread([this] { run(); });
 }
 
@@ -44,15 +44,15 @@ void TlsWatch::run() {
 }
 
 void TlsWatch::look() {
-  const auto changed = context_.reload();
+  const auto changed = credentials_.reload();
   if (!changed) {
-    spdlog::error("TLS: {}. {} stays in force", changed.error().message, context_.describe());
+    spdlog::error("TLS: {}. {} stays in force", changed.error().message, credentials_.describe());
   } else if (*changed) {
-    spdlog::info("TLS: from now on by {}", context_.describe());
+    spdlog::info("TLS: from now on by {}", credentials_.describe());
     warned_ = false;
   }
-  if (!warned_ && context_.ends().ms < wall_ms() + kWarnBeforeMs) {
-    spdlog::warn("TLS: {} ends soon or has ended; put a new certificate in its place", context_.describe());
+  if (!warned_ && credentials_.ends().ms < wall_ms() + kWarnBeforeMs) {
+    spdlog::warn("TLS: {} ends soon or has ended; put a new certificate in its place", credentials_.describe());
     warned_ = true;
   }
 }

@@ -6,14 +6,14 @@
 #include <mutex>
 #include <thread>
 
-#include "api/http/tls_context.h"
+#include "api/http/tls_credentials.h"
 
 namespace berth::daemon {
 
 class TlsWatch {
  public:
-  // `context` has to outlive it.
-  explicit TlsWatch(http::TlsContext& context);
+  // `credentials` have to outlive it.
+  explicit TlsWatch(http::TlsCredentials& credentials);
   ~TlsWatch();
   TlsWatch(const TlsWatch&) = delete;
   TlsWatch& operator=(const TlsWatch&) = delete;
@@ -22,7 +22,7 @@ class TlsWatch {
   void run();
   void look();
 
-  http::TlsContext& context_;
+  http::TlsCredentials& credentials_;
   std::mutex mutex_;
   std::condition_variable stopped_;
   bool stopping_ = false;

@@ -709,7 +709,7 @@ bool Site::wait_until_empty(std::chrono::milliseconds at_most) {
 std::shared_ptr<Connection> make_connection(std::shared_ptr<asio::io_context> io, std::shared_ptr<IoQueue> posted,
                                             std::shared_ptr<Site> site, Accepted accepted) {
   const bool is_local = accepted.family == AF_UNIX;
-  const TlsContext* tls = is_local ? nullptr : site->options.tls.get();
+  const TlsCredentials* tls = is_local ? nullptr : site->options.tls.get();
   auto transport = make_transport(*io, accepted.socket, accepted.family, tls);
   if (transport == nullptr) return nullptr;
   const int yes = 1;

@@ -19,7 +19,7 @@
 #include "api/http/authenticator.h"
 #include "api/http/peer.h"
 #include "api/http/router.h"
-#include "api/http/tls_context.h"
+#include "api/http/tls_credentials.h"
 #include "base/result.h"
 
 namespace berth::http {
@@ -48,10 +48,10 @@ struct Timeouts {
 };
 
 struct ServerOptions {
-  std::string address = "127.0.0.1";     // an IP address; anything but loopback is for the operator to say
-  std::uint16_t port = 0;                // 0 asks the system for a free one
-  std::shared_ptr<TlsContext> tls = {};  // of the address; null: plain HTTP
-  std::string socket_path = {};          // of a Unix socket to serve on as well; empty: none
+  std::string address = "127.0.0.1";         // an IP address; anything but loopback is for the operator to say
+  std::uint16_t port = 0;                    // 0 asks the system for a free one
+  std::shared_ptr<TlsCredentials> tls = {};  // of the address; null: plain HTTP
+  std::string socket_path = {};              // of a Unix socket to serve on as well; empty: none
   // Who is at the other end of a connection by the Unix socket. May wait; called on a thread of its own.
   std::function<Peer(int socket)> peer_of_socket = {};
   std::size_t io_threads = 2;

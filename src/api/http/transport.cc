@@ -218,7 +218,7 @@ void TlsTransport::end_sending(error_code& failure) {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_transport(asio::io_context& io, int socket, int family, const TlsContext* tls) {
+std::unique_ptr<Transport> make_transport(asio::io_context& io, int socket, int family, const TlsCredentials* tls) {
   Socket taken(io);
   error_code ec;
   taken.assign(asio::generic::stream_protocol(family, 0), socket, ec);

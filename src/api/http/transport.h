@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "api/http/peer.h"
-#include "api/http/tls_context.h"
+#include "api/http/tls_credentials.h"
 
 namespace boost::asio {
 class io_context;
@@ -50,6 +50,7 @@ class Transport {
 };
 
 // Takes over the connected, non-blocking socket; null if it is no socket. `tls`: null for plain bytes.
-std::unique_ptr<Transport> make_transport(boost::asio::io_context& io, int socket, int family, const TlsContext* tls);
+std::unique_ptr<Transport> make_transport(boost::asio::io_context& io, int socket, int family,
+                                          const TlsCredentials* tls);
 
 }  // namespace berth::http

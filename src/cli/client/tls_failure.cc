@@ -9,6 +9,10 @@ namespace {
 
 // Why the certificate of the server was not believed.
 std::string distrust(long verified, std::string_view details, const ClientOptions& options) {
+  if (details.find("subject name") != std::string_view::npos) {
+    return "its certificate is for another name (" + std::string(details) +
+           "); use the name that it has, or is this another server?";
+  }
   switch (verified) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
       return "its certificate has expired; whoever runs it has to renew it (or the clock of this machine is wrong)";
@@ -23,8 +27,6 @@ std::string distrust(long verified, std::string_view details, const ClientOption
              (options.ca_file.empty() ? "this machine does not know; give that authority's certificate by --ca FILE or "
                                         "BERTH_CA"
                                       : "is not in " + options.ca_file + "; is that the right file?");
-    case X509_V_OK:
-      return "its certificate is for another name; use the name that it has, or is this another server?";
     default:
       return "its certificate is not believed: " + std::string(details);
   }

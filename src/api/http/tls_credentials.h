@@ -21,11 +21,11 @@ struct TlsFiles {
   std::string client_ca = {};  // PEM: authorities of client certificates; empty: none are asked for
 };
 
-class TlsContext {
+class TlsCredentials {
  public:
   // Reads the files. An error says which file, what is wrong and what would be right. The key file has to belong to the
   // server's user or root, and nobody else may write it; of others, only the group of a file of root's may read it.
-  static Result<std::unique_ptr<TlsContext>> load(TlsFiles files);
+  static Result<std::unique_ptr<TlsCredentials>> load(TlsFiles files);
 
   // Returns true if the files have changed and are in force now. With an error the old ones stay in force; the same
   // content is told of once.
@@ -40,7 +40,7 @@ class TlsContext {
  private:
   struct Pair;
   struct Contents;
-  explicit TlsContext(TlsFiles files) : files_(std::move(files)) {}
+  explicit TlsCredentials(TlsFiles files) : files_(std::move(files)) {}
   static Result<Contents> read_files(const TlsFiles& files);
   static Result<Pair> make_pair(const TlsFiles& files, const Contents& contents);
 

@@ -1,4 +1,4 @@
-#include "api/http/tls_context.h"
+#include "api/http/tls_credentials.h"
 
 #include <fcntl.h>
 #include <openssl/err.h>
@@ -200,7 +200,7 @@ bool harden(SSL_CTX* context) {
 
 }  // namespace
 
-struct TlsContext::Contents {
+struct TlsCredentials::Contents {
   std::string certificate, key, client_ca;
 
   std::string digest() const {
@@ -214,13 +214,13 @@ struct TlsContext::Contents {
   }
 };
 
-struct TlsContext::Pair {
+struct TlsCredentials::Pair {
   std::unique_ptr<SSL_CTX, FreeContext> context;
   std::string name;
   Timestamp ends;
 };
 
-Result<TlsContext::Contents> TlsContext::read_files(const TlsFiles& files) {
+Result<TlsCredentials::Contents> TlsCredentials::read_files(const TlsFiles& files) {
   auto certificate = read_whole(files.certificate, false);
   if (!certificate) return certificate.error();
   auto key = read_whole(files.key, true);
@@ -233,7 +233,7 @@ Result<TlsContext::Contents> TlsContext::read_files(const TlsFiles& files) {
   return contents;
 }
 
-Result<TlsContext::Pair> TlsContext::make_pair(const TlsFiles& files, const Contents& contents) {
+Result<TlsCredentials::Pair> TlsCredentials::make_pair(const TlsFiles& files, const Contents& contents) {
   ERR_clear_error();
   Pair pair{std::unique_ptr<SSL_CTX, FreeContext>(SSL_CTX_new(TLS_server_method())), {}, {}};
   SSL_CTX* context = pair.context.get();
@@ -249,18 +249,18 @@ Result<TlsContext::Pair> TlsContext::make_pair(const TlsFiles& files, const Cont
   return pair;
 }
 
-Result<std::unique_ptr<TlsContext>> TlsContext::load(TlsFiles files) {
-  std::unique_ptr<TlsContext> context(new TlsContext(std::move(files)));
-  auto contents = read_files(context->files_);
+Result<std::unique_ptr<TlsCredentials>> TlsCredentials::load(TlsFiles files) {
+  std::unique_ptr<TlsCredentials> loaded(new TlsCredentials(std::move(files)));
+  auto contents = read_files(loaded->files_);
   if (!contents) return contents.error();
-  auto pair = make_pair(context->files_, *contents);
+  auto pair = make_pair(loaded->files_, *contents);
   if (!pair) return pair.error();
-  context->seen_ = contents->digest();
-  context->current_ = std::make_shared<const Pair>(std::move(*pair));
-  return context;
+  loaded->seen_ = contents->digest();
+  loaded->current_ = std::make_shared<const Pair>(std::move(*pair));
+  return loaded;
 }
 
-Result<bool> TlsContext::reload() {
+Result<bool> TlsCredentials::reload() {
   const auto contents = read_files(files_);
   std::string now = contents ? contents->digest() : contents.error().message;
   if (now == seen_) return false;
@@ -276,17 +276,17 @@ Result<bool> TlsContext::reload() {
   return true;
 }
 
-ssl_st* TlsContext::new_connection() const {
+ssl_st* TlsCredentials::new_connection() const {
   const std::lock_guard lock(mutex_);
   return SSL_new(current_->context.get());  // it holds the context for as long as it lives
 }
 
-std::string TlsContext::describe() const {
+std::string TlsCredentials::describe() const {
   const std::lock_guard lock(mutex_);
   return files_.certificate + " (" + current_->name + ", until " + to_iso8601(current_->ends) + ")";
 }
 
-Timestamp TlsContext::ends() const {
+Timestamp TlsCredentials::ends() const {
   const std::lock_guard lock(mutex_);
   return current_->ends;
 }
