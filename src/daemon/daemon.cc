@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <future>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -149,6 +151,8 @@ class Daemon::Impl {
     if (options_.kubernetes) news_ = std::make_unique<JobNewsDesk>(*reader_, *log_, *backend_, clock_);
     clock_.begin(options_.data_dir, recovered->state.now(), options_.max_downtime_s * 1000);
     loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_, clock_);
+    // The first request of all: what a backend then submits may name queues of this configuration.
+    if (options_.config) put_config(*options_.config);
     if (auto started = backend_->start([this](Command report) { take_report(std::move(report)); }); !started)
       return started;
     for (const std::string& warning : log_->warnings()) notes_.push_back(warning);
@@ -158,7 +162,7 @@ class Daemon::Impl {
     }
     loop_->start();
     if (options_.config) {
-      if (auto applied = apply_config(*options_.config); !applied) return applied;
+      if (auto applied = config_applied_.get(); !applied) return applied;
     }
     measure();
     if (auto served = serve(); !served) return served;
@@ -268,19 +272,12 @@ class Daemon::Impl {
     inbox_.put({std::move(report), std::move(answer), true});
   }
 
-  Result<void> apply_config(const ClusterConfig& config) {
-    std::mutex mutex;
-    std::condition_variable answered;
-    std::optional<Result<control::Reply>> reply;
-    inbox_.put({ApplyConfig{config, "berth serve"}, [&](Result<control::Reply> result) {
-                  const std::lock_guard lock(mutex);
-                  reply.emplace(std::move(result));
-                  answered.notify_one();
+  void put_config(const ClusterConfig& config) {
+    const auto applied = std::make_shared<std::promise<Result<void>>>();
+    config_applied_ = applied->get_future();
+    inbox_.put({ApplyConfig{config, "berth serve"}, [applied](const Result<control::Reply>& reply) {
+                  applied->set_value(reply ? Result<void>() : Result<void>(reply.error()));
                 }});
-    std::unique_lock lock(mutex);
-    answered.wait(lock, [&] { return reply.has_value(); });
-    if (!*reply) return reply->error();
-    return {};
   }
 
   // Starts the sampling of GPUs. Simulated GPUs have no utilization.
@@ -357,6 +354,7 @@ class Daemon::Impl {
   std::string token_file_;
   std::string socket_;
   std::shared_ptr<http::TlsCredentials> tls_;  // null: plain HTTP
+  std::future<Result<void>> config_applied_;
   Inbox inbox_;
   ServerClock clock_;
   std::unique_ptr<store::SqliteLog> log_;

@@ -41,6 +41,7 @@ class FakeApiServer {
   void cut_watches();
   // The next `times` requests that begin with this, such as "POST /api/v1/namespaces", get this status.
   void fail(const std::string& beginning, int status, int times, const std::string& header = "");
+  void mend();  // takes all faults back
   void delay(const std::string& beginning, std::chrono::milliseconds time, int times);
 
   // Returns the first lines so far that begin with this, without the HTTP version.

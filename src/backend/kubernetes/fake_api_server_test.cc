@@ -358,6 +358,11 @@ void FakeApiServer::fail(const std::string& beginning, int status, int times, co
   faults_.push_back({beginning, status, times, header});
 }
 
+void FakeApiServer::mend() {
+  const std::lock_guard lock(mutex_);
+  faults_.clear();
+}
+
 void FakeApiServer::delay(const std::string& beginning, std::chrono::milliseconds time, int times) {
   const std::lock_guard lock(mutex_);
   faults_.push_back({beginning, 0, times, "", time});

@@ -76,6 +76,7 @@ struct Transfer {
     return bytes.size();
   }
   void take_header(std::string_view line) {
+    if (line == "\r\n" && call.on_open && status() >= 200 && status() < 300) call.on_open();
     const std::size_t colon = line.find(':');
     if (colon != std::string_view::npos && lower(line.substr(0, colon)) == "retry-after")
       answer.retry_after_s = read_seconds(line.substr(colon + 1));

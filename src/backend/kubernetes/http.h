@@ -36,6 +36,8 @@ struct HttpCall {
   std::string content_type = {};
   std::string body = {};
   std::chrono::milliseconds timeout{4000};  // of the whole call; 0: none
+  // A successful answer has begun. What it may do is what on_bytes may: begin and cancel no calls.
+  std::function<void()> on_open = {};
   // Takes the body of a successful answer while it comes. Empty: the body is collected. An answer with another status
   // is always collected.
   std::function<void(std::string_view)> on_bytes = {};

@@ -169,8 +169,8 @@ void Watcher::watch() {
   HttpCall call;
   call.path = std::move(path);
   call.timeout = std::chrono::milliseconds(0);
+  call.on_open = [this] { receiver_.works(resource_); };
   call.on_bytes = [this, lines](std::string_view bytes) {
-    if (!had_bytes_) receiver_.works(resource_);
     had_bytes_ = true;
     heard_at_ = Clock::now();
     lines->feed(bytes);
