@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <set>
 #include <string>
 
@@ -114,7 +115,8 @@ struct Storm : KubernetesWorld {
 
 TEST_CASE("in any order of events, with lost answers and restarts, no pod is bound twice and no task has two pods") {
   int late_bindings = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  const std::uint64_t seeds = std::getenv("BERTH_LONG") != nullptr ? 3'000 : 60;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     Storm storm(seed);
     for (int i = 0; i < 600; ++i) {
