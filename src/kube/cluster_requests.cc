@@ -51,8 +51,8 @@ void Cluster::Impl::send_mark(const TaskKey& key, const Pod& pod) {
                                {"message", "berth stops task " + text_of_task(key)},
                                {"lastTransitionTime", seconds_of(now_)}};
   send({0, Method::kPatch, path_of(pod.object) + "/status", "application/strategic-merge-patch+json",
-        json::serialize(json::object{
-            {"metadata", {{"uid", pod.object.uid}}}, {"status", {{"conditions", json::array{condition}}}}}),
+        json::serialize(json::object{{"metadata", {{"uid", pod.object.uid}}},
+                                     {"status", {{"conditions", json::array{condition}}}}}),
         true},
        Asked::kMark, key);
 }

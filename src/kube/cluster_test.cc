@@ -1,7 +1,8 @@
 #include "kube/cluster.h"
 
-#include <algorithm>
 #include <doctest/doctest.h>
+
+#include <algorithm>
 
 #include "kube/api_stand_in.h"
 
@@ -381,7 +382,8 @@ TEST_CASE("a key that a pod of others carries makes it no task") {
   api.start(task(1), "n1", 1);
   api.run_all();
   api.settle();
-  api.pod("forged", 2, "", R"("nodeName":"n1")", R"("annotations":{"berth.dev/task":")" + text_of_task(task(1)) + R"("})");
+  api.pod("forged", 2, "", R"("nodeName":"n1")",
+          R"("annotations":{"berth.dev/task":")" + text_of_task(task(1)) + R"("})");
   api.settle();
   api.restart();
   api.pass(31);
