@@ -125,6 +125,7 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
   if (pod.object.log != options_.log) pod.object.task.reset();  // another berth has bound it
   const PodObject& now = pod.object;
   if (fresh) {
+    if (now.unreadable) warn("pod " + shown(now.name_space, 80) + "/" + shown(now.name, 80) + ": " + now.wish.problem);
     if (!now.owner_uid.empty()) by_owner_[now.owner_uid].insert(uid);
     if (!now.wish.pod_group.empty()) {
       pod.owner_group = now.name_space + "/" + now.wish.pod_group;
@@ -283,9 +284,12 @@ void Cluster::Impl::consider(const std::string& group_key) {
     for (const TaskKey& key : waiting) try_bind(key, tasks_.at(key));
     return;
   }
-  if (group.submitting || group.cancelled || !group.refused_at.is_never() || group.size == 0) return;
+  if (group.submitting || group.cancelled || !group.refused_at.is_never()) return;
   const std::vector<Pod*> pods = waiting_pods(group);
-  if (pods.empty() || pods.size() < static_cast<std::size_t>(group.size)) return;
+  for (Pod* pod : pods) {  // said at once, also where the gang is not whole yet
+    if (!pod->object.wish.problem.empty()) tell(*pod, "NotSchedulable", pod->object.wish.problem, true);
+  }
+  if (pods.empty() || group.size == 0 || pods.size() < static_cast<std::size_t>(group.size)) return;
   const std::string key = "kube/" + options_.cell + "/" + group_key + "/" + pods.front()->object.uid;
   if (key == group.key) return;  // these very pods were a job that is over
   auto job = job_of(group, pods);

@@ -211,11 +211,13 @@ Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler) 
   object.task = task_of_text(annotation(pod, kTaskAnnotation));
   object.log = annotation(pod, kLogAnnotation);
   auto request = read_request(pod);
-  if (!request)
-    return Error{ErrorCode::kInvalid,
-                 "pod " + shown(object.name_space, 80) + "/" + shown(object.name, 80) + ": " + request.error().message};
-  object.request = std::move(request->request);
-  if (!request->unknown.empty()) refuse(object.wish, "resource " + request->unknown + " is not supported");
+  object.unreadable = !request;
+  if (!request) {
+    refuse(object.wish, request.error().message);
+  } else {
+    object.request = std::move(request->request);
+    if (!request->unknown.empty()) refuse(object.wish, "resource " + request->unknown + " is not supported");
+  }
   read_owner(pod, object);
   read_group(pod, object);
   read_nodes(pod, object.wish);
