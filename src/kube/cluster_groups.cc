@@ -15,7 +15,6 @@ namespace {
 constexpr std::int64_t kDesertedMs = 60'000;
 // Pods that carry the key of a task that the core does not know count as foreign from this time after the start on.
 constexpr std::int64_t kUnclaimedMs = 30'000;
-constexpr std::string_view kAlone = "pod/";
 
 bool is_over(const PodObject& pod) { return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed; }
 
@@ -54,7 +53,7 @@ std::string Cluster::Impl::group_of(const Pod& pod, std::int32_t& size, std::str
     if (known->second > 1) {
       size = known->second;
       name = wish.owner_name;
-      return "job/" + object.owner_uid;
+      return std::string(kOfJob) + object.owner_uid;
     }
   }
   size = 1;
@@ -91,6 +90,10 @@ void Cluster::Impl::observe_owner(const std::string& uid, std::int32_t size, boo
     return;
   else
     owners_[uid] = size;
+  if (const auto group = groups_.find(std::string(kOfJob) + uid); group != groups_.end() && deleted) {
+    group->second.ownerless = true;
+    watch_desertion(group->second);
+  }
   const auto pods = by_owner_.find(uid);
   if (pods == by_owner_.end() || deleted) return;
   for (const std::string& one : pods->second) {
@@ -99,6 +102,17 @@ void Cluster::Impl::observe_owner(const std::string& uid, std::int32_t size, boo
     regroup(one, pod);
     consider(pod.group);
   }
+}
+
+// Whether the key that a bound pod carries is that of a task of its own group. Anybody who may make pods can write any
+// key into one, and name its node.
+bool Cluster::Impl::carries_its_task(const std::string& uid, const Pod& pod) const {
+  const PodObject& object = pod.object;
+  if (!object.ours || !object.task || object.node.empty()) return false;
+  const auto group = group_of_job_.find(object.task->job);
+  if (group == group_of_job_.end()) return false;
+  return group->second == pod.group || group->second == std::string(kAlone) + uid ||
+         group->second == std::string(kOfJob) + object.owner_uid;  // also where its Job is gone
 }
 
 void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted) {
@@ -120,8 +134,8 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
       by_owner_[pod.owner_group].insert(uid);
     }
   }
-  if (now.ours && now.task && !now.node.empty()) bound_[*now.task] = uid;
   if (fresh || pod.group.empty()) regroup(uid, pod);
+  if (carries_its_task(uid, pod)) bound_.try_emplace(*now.task, uid);
   if (!now.node.empty()) pod.object.wish = {};  // it is bound: what it asked for is not needed any more
   follow(uid, pod);
   count_foreign(pod);
@@ -143,7 +157,9 @@ void Cluster::Impl::pod_gone(const std::string& uid) {
     owned->second.erase(uid);
     if (owned->second.empty()) by_owner_.erase(owned);
   }
-  if (pod.object.task) bound_.erase(*pod.object.task);
+  if (const auto bound = pod.object.task ? bound_.find(*pod.object.task) : bound_.end();
+      bound != bound_.end() && bound->second == uid)
+    bound_.erase(bound);
   if (pod.assigned) {
     if (const auto task = tasks_.find(*pod.assigned); task != tasks_.end())
       exit_task(task->first, task->second, {ExitReason::kKilled, 137, "its pod was deleted"});
@@ -353,8 +369,9 @@ void Cluster::Impl::watch_desertion(Group& group) {
     group.deserted_since = Timestamp::never();
     return;
   }
-  if (group.deserted_since.is_never()) group.deserted_since = now_;
-  if (now_ - group.deserted_since < kDesertedMs) return;
+  const bool first = group.deserted_since.is_never();
+  if (first) group.deserted_since = now_;
+  if (!(first && group.ownerless) && now_ - group.deserted_since < kDesertedMs) return;
   group.deserted_since = now_;  // again after the same time, should it not be heard
   command(CancelJob{group.job, "kubernetes"});
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kube/cluster.h"
@@ -14,6 +15,10 @@
 #include "kube/pod_object.h"
 
 namespace berth::kube {
+
+// What the key of a group begins with: that of a pod alone, and that of a Job's pods; a uid follows.
+inline constexpr std::string_view kAlone = "pod/";
+inline constexpr std::string_view kOfJob = "job/";
 
 class Cluster::Impl {
  public:
@@ -62,6 +67,7 @@ class Cluster::Impl {
     std::string key;  // of its last submission
     bool submitting = false;
     bool cancelled = false;
+    bool ownerless = false;  // its owner is gone: nobody makes new pods
     Timestamp refused_at = Timestamp::never();
     Timestamp deserted_since = Timestamp::never();  // it has a job, but no pod that waits or runs
   };
@@ -73,12 +79,13 @@ class Cluster::Impl {
     Timestamp since;
     bool started_told = false;
     bool stopping = false;
+    bool marked = false;  // its pod says that it is disrupted
     std::int64_t grace_s = 0;
     Timestamp delete_asked = Timestamp::never();
     std::optional<TaskExited> exit;
     Timestamp exit_told;
   };
-  enum class Asked { kBind, kLook, kDelete, kTell };
+  enum class Asked { kBind, kLook, kMark, kDelete, kTell };
   struct Call {
     Asked asked = Asked::kTell;
     TaskKey task;
@@ -97,6 +104,7 @@ class Cluster::Impl {
   bool is_unsettled(const std::string& name, const Node& node) const;
 
   // groups of pods
+  bool carries_its_task(const std::string& uid, const Pod& pod) const;
   void observe_pod(const boost::json::object& object, bool deleted);
   void pod_gone(const std::string& uid);
   void regroup(const std::string& uid, Pod& pod);
@@ -124,6 +132,7 @@ class Cluster::Impl {
   void exit_task(const TaskKey& key, Task& task, const PodEnd& end);
   void bind_answered(const TaskKey& key, Task& task, int status, std::string_view body);
   void look_answered(const TaskKey& key, Task& task, int status, std::string_view body);
+  void mark_answered(const TaskKey& key, Task& task, int status);
   void delete_answered(const TaskKey& key, Task& task, int status);
   void fail_start(const TaskKey& key, Task& task, const std::string& why);
   void tick_task(const TaskKey& key, Task& task);
@@ -133,6 +142,7 @@ class Cluster::Impl {
   void send_binding(const TaskKey& key, const Task& task, const Pod& pod);
   void send_look(const TaskKey& key, const Pod& pod);
   void send_delete(const TaskKey& key, Task& task, const Pod& pod);
+  void send_mark(const TaskKey& key, const Pod& pod);
   void tell(Pod& pod, const std::string& reason, const std::string& text, bool with_event);
 
   void open();

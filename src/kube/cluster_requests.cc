@@ -14,6 +14,9 @@ constexpr std::size_t kMostMessage = 1024;  // of an Event
 
 std::string path_of(const PodObject& pod) { return "/api/v1/namespaces/" + pod.name_space + "/pods/" + pod.name; }
 
+// As Kubernetes writes a time.
+std::string seconds_of(Timestamp time) { return to_iso8601(time).substr(0, 19) + "Z"; }
+
 }  // namespace
 
 void Cluster::Impl::send(Request request, Asked asked, const TaskKey& task) {
@@ -40,8 +43,24 @@ void Cluster::Impl::send_look(const TaskKey& key, const Pod& pod) {
   send({0, Method::kGet, path_of(pod.object), "", "", true}, Asked::kLook, key);
 }
 
+// A Job with a podFailurePolicy that ignores this condition does not count the pod as failed.
+void Cluster::Impl::send_mark(const TaskKey& key, const Pod& pod) {
+  const json::object condition{{"type", "DisruptionTarget"},
+                               {"status", "True"},
+                               {"reason", "PreemptionByScheduler"},
+                               {"message", "berth stops task " + text_of_task(key)},
+                               {"lastTransitionTime", seconds_of(now_)}};
+  send({0, Method::kPatch, path_of(pod.object) + "/status", "application/strategic-merge-patch+json",
+        json::serialize(json::object{
+            {"metadata", {{"uid", pod.object.uid}}}, {"status", {{"conditions", json::array{condition}}}}}),
+        true},
+       Asked::kMark, key);
+}
+
+// The deletion follows the mark.
 void Cluster::Impl::send_delete(const TaskKey& key, Task& task, const Pod& pod) {
   task.delete_asked = now_;
+  if (!task.marked) return send_mark(key, pod);
   const json::object body{{"apiVersion", "v1"},
                           {"kind", "DeleteOptions"},
                           {"gracePeriodSeconds", task.grace_s},
@@ -60,7 +79,7 @@ void Cluster::Impl::tell(Pod& pod, const std::string& reason, const std::string&
         json::serialize(json::object{{"status", {{"conditions", json::array{condition}}}}}), false},
        Asked::kTell, {});
   if (!with_event) return;
-  const std::string time = to_iso8601(now_).substr(0, 19) + "Z";
+  const std::string time = seconds_of(now_);
   const json::object event{
       {"apiVersion", "v1"},
       {"kind", "Event"},

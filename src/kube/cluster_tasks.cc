@@ -48,6 +48,12 @@ void Cluster::Impl::start(const StartTask& effect) {
     exit_task(key, task, {ExitReason::kSupervisorLost, 1, "its pod is gone"});
     return;
   }
+  const auto group = group_of_job_.find(key.job);
+  if (group != group_of_job_.end() && group->second.starts_with(kAlone) &&
+      !pods_.contains(group->second.substr(kAlone.size()))) {  // no other pod will ever be this one
+    exit_task(key, task, {ExitReason::kKilled, 137, "its pod was deleted"});
+    return command(CancelJob{key.job, "kubernetes"});
+  }
   waiting_tasks_.insert(key);
   try_bind(key, task);
 }
@@ -153,7 +159,7 @@ void Cluster::Impl::follow(const std::string& uid, Pod& pod) {
   if (!open_) return;
   const PodObject& object = pod.object;
   if (!pod.assigned) {
-    if (!object.task || !object.ours) return;
+    if (!carries_its_task(uid, pod)) return;
     const auto waits = tasks_.find(*object.task);
     if (waits != tasks_.end() && waits->second.phase == TaskPhase::kWaitsForPod) adopt(waits->first, waits->second);
     return;
@@ -198,6 +204,14 @@ void Cluster::Impl::stop(const TaskKey& key, std::int64_t grace_s) {
   if (task.phase == TaskPhase::kWaitsForPod)
     return exit_task(key, task, {ExitReason::kKilled, 137, "it was stopped before it had a pod"});
   if (task.phase == TaskPhase::kBinding) return;  // its end follows the answer
+  if (const auto pod = pods_.find(task.pod); pod != pods_.end()) send_delete(key, task, pod->second);
+}
+
+// A refusal does not keep the pod: it is deleted without the mark. Without an answer both are sent again.
+void Cluster::Impl::mark_answered(const TaskKey& key, Task& task, int status) {
+  if (status == 0 || status == 429 || status >= 500) return;
+  task.marked = true;
+  if (task.phase != TaskPhase::kBound || !task.stopping) return;
   if (const auto pod = pods_.find(task.pod); pod != pods_.end()) send_delete(key, task, pod->second);
 }
 
@@ -252,6 +266,7 @@ void Cluster::Impl::answered(std::uint64_t id, int status, std::string_view body
   if (found == tasks_.end()) return;
   if (asked.asked == Asked::kBind) bind_answered(found->first, found->second, status, body);
   if (asked.asked == Asked::kLook) look_answered(found->first, found->second, status, body);
+  if (asked.asked == Asked::kMark) mark_answered(found->first, found->second, status);
   if (asked.asked == Asked::kDelete) delete_answered(found->first, found->second, status);
 }
 

@@ -1,5 +1,6 @@
 #include "kube/cluster.h"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 
 #include "kube/api_stand_in.h"
@@ -358,6 +359,52 @@ TEST_CASE("after a restart a bound pod is its task, and one that has gone has en
   CHECK(api.requests.empty());
   CHECK_EQ(api.registered.at("n1").cpu_milli, 64'000);  // what is ours is not foreign
   CHECK_EQ(api.jobs_of_core_.size(), 2);
+}
+
+TEST_CASE("a pod that was deleted before it could start takes its job with it, also while nobody watched") {
+  Fixture api;
+  api.pod("a", 1);
+  api.settle();
+  api.start(task(1), "n1", 1);  // bound, and not seen to run
+  api.shows = false;
+  api.remove(api.uid_of("a"));
+  api.shows = true;
+  api.restart();
+  REQUIRE(api.exit_of(task(1)));
+  CHECK_EQ(api.exit_of(task(1))->reason, ExitReason::kKilled);
+}
+
+TEST_CASE("a key that a pod of others carries makes it no task") {
+  Fixture api;
+  api.pod("victim", 1);
+  api.settle();
+  api.start(task(1), "n1", 1);
+  api.run_all();
+  api.settle();
+  api.pod("forged", 2, "", R"("nodeName":"n1")", R"("annotations":{"berth.dev/task":")" + text_of_task(task(1)) + R"("})");
+  api.settle();
+  api.restart();
+  api.pass(31);
+  CHECK_EQ(api.registered.at("n1").cpu_milli, 64'000);
+  CHECK_EQ(std::count_if(api.registered.at("n1").gpus.begin(), api.registered.at("n1").gpus.end(),
+                         [](const Gpu& gpu) { return !gpu.healthy; }),
+           2);
+  api.phase(api.uid_of("forged"), "Succeeded");
+  api.settle();
+  CHECK_EQ(api.exit_of(task(1)), nullptr);
+  CHECK(api.is_running(task(1)));
+}
+
+TEST_CASE("a pod is marked as disrupted before it is deleted, and only once") {
+  Fixture api;
+  api.pod("a", 1);
+  api.settle();
+  api.start(task(1), "n1", 1);
+  api.requests.clear();
+  api.perform(KillTask{task(1), "", 5'000});
+  REQUIRE_EQ(api.requests.size(), 2);
+  CHECK_NE(api.requests[0].body.find("DisruptionTarget"), std::string::npos);
+  CHECK_EQ(api.requests[1].method, Method::kDelete);
 }
 
 TEST_CASE("a kill asks again until the pod is gone, and spares another pod of the same name") {

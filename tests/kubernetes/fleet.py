@@ -89,6 +89,8 @@ class Fleet:
         """What a person would look at when a case has failed."""
         try:
             print(self.cluster.kubectl("get", "nodes,pods", "-n", self.namespace, "-o", "wide"))
+            for job in self.cluster.items(f"/apis/batch/v1/namespaces/{self.namespace}/jobs"):
+                print(job["metadata"]["name"], json.dumps(job["status"]))
             print(self.berth("jobs", code=None), self.berth("nodes", code=None), "\n".join(self.server.tail().splitlines()[-25:]))
         except Exception as error:  # whatever it is, the first failure is what counts
             print("(could not look:", error, ")")
@@ -130,14 +132,15 @@ class Fleet:
         return [self.pod(f"{name}-{number}", gpus, marks, **more) for number in range(size)]
 
     def job(self, name, parallelism, gpus=1, labels=None, namespace=None, runs_for=None):
-        """An indexed Job, made; its controller makes the pods."""
+        """An indexed Job, made; its controller makes the pods, and those that berth stopped anew, however often."""
         pod = self.pod("x", gpus, labels, {"berth.test/runs-for": runs_for} if runs_for else None)
         template = {"metadata": {"labels": pod["metadata"]["labels"], "annotations": pod["metadata"]["annotations"]},
                     "spec": pod["spec"]}
         space = namespace or self.namespace
         self.cluster.make(f"/apis/batch/v1/namespaces/{space}/jobs", {
             "metadata": {"name": name, "namespace": space},
-            "spec": {"parallelism": parallelism, "completions": parallelism, "completionMode": "Indexed", "backoffLimit": 6,
+            "spec": {"parallelism": parallelism, "completions": parallelism, "completionMode": "Indexed", "backoffLimit": 0,
+                     "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
                      "template": template}})
 
     # What is seen.
@@ -182,6 +185,10 @@ class Fleet:
                                   "BERTH_TOKEN_FILE": os.path.join(self.server.data, "token")})
         assert code is None or ran.returncode == code, (words, ran)
         return ran.stdout + ran.stderr
+
+    def outcomes(self, name):
+        """How the jobs of this name ended in berth."""
+        return [job["outcome"] for job in self.server.all("/v1/jobs?finished=true") if job["name"] == name and job.get("outcome")]
 
     def node(self, name):
         """The node as berth has it, or None."""

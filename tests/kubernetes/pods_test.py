@@ -73,7 +73,7 @@ def a_job_runs_and_completes(cluster, kubeconfig):
         fleet.wait_bound("train", 6)
         path = f"/apis/batch/v1/namespaces/{fleet.namespace}/jobs/train"
         wait_until(lambda: cluster.get(path)["status"].get("succeeded") == 6, "all six completed")
-        wait_until(lambda: [job for job in fleet.server.all("/v1/jobs?finished=true") if job["phase"] == "succeeded"],
+        wait_until(lambda: fleet.outcomes("train") == ["succeeded"],
                    lambda: f"berth says so: {fleet.berth('jobs', '--all', code=None)}")
         fleet.make(fleet.pod("after", 4))
         fleet.wait_bound("after", 1)

@@ -22,19 +22,20 @@ def a_maximum_keeps_the_next_job_waiting(cluster, kubeconfig):
 
 
 def a_borrowed_gang_leaves_and_comes_back(cluster, kubeconfig):
-    """red is guaranteed all of the node. blue borrows it, is evicted whole, and runs again when red is done."""
+    """red is guaranteed all of the node. blue borrows it, is evicted whole, and runs again when red is done. The Job has two
+    pods: its controller waits ten seconds before it replaces a pod that was stopped, twice that for two, and so on."""
     with Fleet(cluster, kubeconfig, {"queues": {"red": {"guaranteed": {"gpus": 8}}, "blue": {}}}, queues="red,blue") as fleet:
         fleet.add_nodes(1)
-        fleet.job("borrower", 8, labels={"berth.dev/queue": "blue"})
-        before = {pod["metadata"]["uid"] for pod in fleet.wait_bound("borrower", 8)}
+        fleet.job("borrower", 2, gpus=4, labels={"berth.dev/queue": "blue"})
+        before = {pod["metadata"]["uid"] for pod in fleet.wait_bound("borrower", 2)}
         fleet.job("owner", 8, labels={"berth.dev/queue": "red"})
         fleet.wait_bound("owner", 8, 90)
         assert not fleet.bound("borrower"), fleet.states()
         fleet.check_room()
-        wait_until(lambda: len(fleet.pods("borrower")) == 8, "its controller has made new pods")
+        wait_until(lambda: len(fleet.pods("borrower")) == 2, "its controller has made new pods")
         assert not before & {pod["metadata"]["uid"] for pod in fleet.pods("borrower")}
         cluster.kubectl("delete", "job", "owner", "-n", fleet.namespace)
-        fleet.wait_bound("borrower", 8, 120)
+        fleet.wait_bound("borrower", 2, 120)
         status = cluster.get(f"/apis/batch/v1/namespaces/{fleet.namespace}/jobs/borrower")["status"]
         assert not [one for one in status.get("conditions", []) if one["type"] == "Failed"], status
         jobs = fleet.server.all("/v1/jobs?finished=true")
@@ -44,8 +45,8 @@ def a_borrowed_gang_leaves_and_comes_back(cluster, kubeconfig):
 def priority_decides_within_a_queue(cluster, kubeconfig):
     with Fleet(cluster, kubeconfig) as fleet:
         fleet.add_nodes(1)
-        fleet.job("low", 8, labels={"berth.dev/priority-class": "dev"})
-        fleet.wait_bound("low", 8)
+        fleet.job("low", 1, gpus=8, labels={"berth.dev/priority-class": "dev"})
+        fleet.wait_bound("low", 1)
         fleet.job("high", 8, labels={"berth.dev/priority-class": "production"})
         fleet.wait_bound("high", 8, 90)
         assert not fleet.bound("low"), fleet.states()
