@@ -15,10 +15,12 @@ namespace berth::cli {
 namespace {
 
 constexpr std::size_t kLongestToken = 4096;
+constexpr const char* kDevOfRoot = "/var/lib/berth-dev";  // as src/daemon/serve.cc has it
 
 std::string state_directory(const Environment& environment) {
   const std::string state = environment("XDG_STATE_HOME");
   if (!state.empty()) return state + "/berth";
+  if (::geteuid() == 0) return kDevOfRoot;
   return environment("HOME") + "/.local/state/berth";
 }
 
@@ -36,7 +38,7 @@ bool is_listened_on(const std::string& path) {
 
 std::string default_server(const Environment& environment) {
   for (const std::string& path : {state_directory(environment) + "/berth.sock", std::string("/run/berth/berth.sock"),
-                                  std::string("/var/lib/berth/berth.sock")}) {
+                                  std::string("/var/lib/berth/berth.sock"), std::string(kDevOfRoot) + "/berth.sock"}) {
     if (is_listened_on(path)) return "unix:" + path;
   }
   return kDefaultServer;

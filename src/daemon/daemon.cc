@@ -1,6 +1,7 @@
 #include "daemon/daemon.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -196,6 +197,8 @@ class Daemon::Impl {
 
   Result<void> describe_node() {
     if (options_.no_node) {
+      if (!options_.task_users.account.empty() || !options_.task_users.range.empty())
+        return invalid("--no-node: then no task runs here, for --task-user and --task-uid-range");
       if (!options_.node_flags.any()) return {};
       return invalid("--no-node: then there is no node for --node-pool, --node-at, --node-label and --node-taint");
     }
@@ -203,6 +206,9 @@ class Daemon::Impl {
     if (!machine) return machine.error();
     machine_ = std::move(*machine);
     if (auto ok = put_node_flags(options_.node_flags, machine_.node); !ok) return ok;
+    auto users = backend::TaskUsers::open(options_.task_users, options_.data_dir);
+    if (!users) return users.error();
+    users_ = std::move(*users);
     return options_.config ? check_place(machine_.node, *options_.config) : Result<void>();
   }
 
@@ -221,7 +227,24 @@ class Daemon::Impl {
     local.former = former_nodes(state, machine_.node);
     local.data_dir = options_.data_dir;
     local.supervisor = options_.supervisor;
+    if (auto ok = open_to_tasks(); !ok) return ok;
+    local.users = std::move(users_);
     backend_ = backend::make_local_backend(std::move(local));
+    return {};
+  }
+
+  // Lets the users of tasks pass through the data directory to what is theirs in it. Its own files have mode 0600.
+  Result<void> open_to_tasks() {
+    spdlog::info("{}", users_.describe());
+    if (!users_.is_on()) return {};
+    if (::chmod(options_.data_dir.c_str(), 0711) != 0)
+      return Error{ErrorCode::kDenied, "cannot chmod 0711 the data directory " + options_.data_dir};
+    if (const std::string closed = backend::closed_to_others(options_.data_dir); !closed.empty()) {
+      notes_.push_back("the users that tasks run as may not enter " + closed + ", in which the data directory " +
+                       options_.data_dir +
+                       " is: no task with checkpoints can start. chmod o+x it, or move the data "
+                       "directory, to /var/lib/berth for example");
+    }
     return {};
   }
 
@@ -320,6 +343,7 @@ class Daemon::Impl {
   DaemonOptions options_;
   std::vector<std::string> notes_;
   Machine machine_;
+  backend::TaskUsers users_;  // until the backend has it
   std::string url_;
   std::string token_file_;
   std::string socket_;

@@ -10,6 +10,7 @@
 #include "api/http/tls_credentials.h"
 #include "api/page/page.h"
 #include "api/service.h"
+#include "backend/local/task_users.h"
 #include "base/result.h"
 #include "daemon/node_flags.h"
 #include "daemon/retention.h"
@@ -23,6 +24,7 @@ struct DaemonOptions {
   std::string node_name;                // empty: the name of the host
   std::string simulate_gpus;            // "8xH100-SXM5-80GB"; empty: the GPUs that NVML finds
   NodeFlags node_flags;                 // pool, place, labels and taints of this node
+  backend::TaskUserFlags task_users;    // as what user tasks run
   bool no_node = false;                 // control plane only: no task runs here
   std::string listen_address = "127.0.0.1";
   http::TlsFiles tls;                        // no certificate: plain HTTP, which only loopback addresses may have

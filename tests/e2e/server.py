@@ -120,7 +120,10 @@ class Server:
 
 
 def fresh_directory():
-    return tempfile.mkdtemp(prefix="berth-e2e-")
+    """A directory that jobs may write in, too: a server that is root runs them as other users."""
+    directory = tempfile.mkdtemp(prefix="berth-e2e-")
+    os.chmod(directory, 0o1777)
+    return directory
 
 
 def processes_of(directory):
