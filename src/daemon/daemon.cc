@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "api/http/authenticator.h"
@@ -227,16 +229,32 @@ class Daemon::Impl {
     local.former = former_nodes(state, machine_.node);
     local.data_dir = options_.data_dir;
     local.supervisor = options_.supervisor;
-    if (auto ok = open_to_tasks(); !ok) return ok;
+    if (auto ok = open_to_tasks(config); !ok) return ok;
     local.users = std::move(users_);
     backend_ = backend::make_local_backend(std::move(local));
     return {};
   }
 
+  void warn_of_trust_domains(const ClusterConfig& config) {
+    std::set<std::string> domains;
+    for (const QueueConfig& queue : config.queues) domains.insert(queue.trust_domain);
+    domains.erase("");
+    const bool isolates = std::any_of(config.pools.begin(), config.pools.end(), [&](const PoolConfig& pool) {
+      return pool.name == machine_.node.pool && !pool.trust_domain_isolation.empty();
+    });
+    if (domains.size() < 2 || isolates) return;
+    notes_.push_back("the queues are of " + std::to_string(domains.size()) +
+                     " trust domains, and their tasks are not kept apart here: run the server as root, or give pool " +
+                     machine_.node.pool + " trust_domain_isolation: node, so that one waits for the other");
+  }
+
   // Lets the users of tasks pass through the data directory to what is theirs in it. Its own files have mode 0600.
-  Result<void> open_to_tasks() {
+  Result<void> open_to_tasks(const ClusterConfig& config) {
     spdlog::info("{}", users_.describe());
-    if (!users_.is_on()) return {};
+    if (!users_.is_on()) {
+      warn_of_trust_domains(config);
+      return {};
+    }
     if (::chmod(options_.data_dir.c_str(), 0711) != 0)
       return Error{ErrorCode::kDenied, "cannot chmod 0711 the data directory " + options_.data_dir};
     if (const std::string closed = backend::closed_to_others(options_.data_dir); !closed.empty()) {

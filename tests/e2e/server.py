@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -34,13 +35,23 @@ class Server:
         self.node_name = "n1"
         self.process = None
         self.port = None
+        self.program = [berth_binary()]
+
+    def run_as(self, uid):
+        """The server is to run as this user. It gets the programs to where the user can read them."""
+        programs = os.path.join(self.directory, "programs")
+        os.makedirs(programs, exist_ok=True)
+        for name in ("berth", "berth-supervise"):
+            shutil.copy(os.path.join(os.path.dirname(berth_binary()), name), programs)
+        os.chown(self.directory, uid, uid)
+        self.program = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", os.path.join(programs, "berth")]
 
     def start(self, environment=None, patience_s=60):
         """Starts the server; False if it ended before it was ready (as a fault may make it)."""
         ready = os.path.join(self.directory, "ready")
         if os.path.exists(ready):
             os.remove(ready)
-        command = [berth_binary(), "serve", "--data", self.data, "--node-name", self.node_name, "--ready-file", ready, *self.flags]
+        command = [*self.program, "serve", "--data", self.data, "--node-name", self.node_name, "--ready-file", ready, *self.flags]
         if self.gpus:
             command += ["--simulate-gpus", self.gpus]
         if self.config:

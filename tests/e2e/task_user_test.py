@@ -202,22 +202,15 @@ def an_ack_that_is_a_link_to_a_file_of_another_says_nothing_of_it():
 
 
 def a_server_that_is_not_root_says_that_tasks_are_not_kept_apart():
-    directory = fresh_directory()
-    programs = os.path.join(directory, "programs")
-    os.mkdir(programs)
-    for name in ("berth", "berth-supervise"):
-        shutil.copy(os.path.join(os.path.dirname(berth_binary()), name), programs)
-    os.chown(directory, DAEMON, DAEMON)
-    as_daemon = ["setpriv", f"--reuid={DAEMON}", f"--regid={DAEMON}", "--clear-groups", os.path.join(programs, "berth")]
-    serve = [*as_daemon, "serve", "--data", os.path.join(directory, "data"), "--ready-file", os.path.join(directory, "ready")]
-    refused = subprocess.run([*serve, "--task-user", "nobody"], capture_output=True, text=True)
-    assert refused.returncode == 2 and "server that is root" in refused.stderr, refused
-    server = subprocess.Popen(serve, stderr=subprocess.PIPE, text=True)
-    wait_for(lambda: os.path.exists(os.path.join(directory, "ready")), "the server")
-    server.send_signal(signal.SIGTERM)
-    said = server.communicate(timeout=60)[1]
-    assert "tasks are not kept apart" in said, said
-    shutil.rmtree(directory)
+    server = Server(fresh_directory(), flags=["--task-user", "nobody"])
+    server.run_as(DAEMON)
+    assert not server.start() and "for a server that is root" in server.tail(), server.tail()
+    server.flags = []
+    assert server.start(), server.tail()
+    assert "tasks are not kept apart" in server.tail(), server.tail()
+    assert any("tasks are not kept apart" in one for one in server.ask("GET", "/v1/cluster")["warnings"])
+    server.stop()
+    shutil.rmtree(server.directory)
 
 
 def main():
