@@ -10,7 +10,7 @@ import sys
 import traceback
 
 from hostile_test import CONFIG, discard, ended, wait_for
-from server import Server, berth_binary, fresh_directory
+from server import Server, berth_binary, for_jobs, fresh_directory
 
 DAEMON = pwd.getpwnam("daemon").pw_uid
 HOSTILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hostile_task.py")
@@ -162,10 +162,9 @@ def a_hostile_job_does_nothing_to_anybody_else():
                                   'cat $BERTH_CHECKPOINT_DIR/weights; exit 7', env={"SECRET": "of-ann"})
     up = wait_for(lambda: server.output(victim).split(), "the victim")
     process, supervisor = up[1], up[2]
-    program = shutil.copy(HOSTILE, server.directory)
-    os.chmod(program, 0o644)
+    program = for_jobs(server.directory, HOSTILE)
     os.chmod(shutil.copy("/usr/bin/id", os.path.join(server.directory, "id-of-root")), 0o4755)
-    hostile = server.submit("ben", ["python3", program, server.data, str(server.port), str(victim), process, supervisor,
+    hostile = server.submit("ben", ["/usr/bin/python3", program, server.data, str(server.port), str(victim), process, supervisor,
                                     str(server.process.pid)])
     seen = ended(server, hostile)
     said = server.output(hostile)
