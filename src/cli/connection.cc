@@ -20,7 +20,6 @@ constexpr const char* kDevOfRoot = "/var/lib/berth-dev";  // as src/daemon/serve
 std::string state_directory(const Environment& environment) {
   const std::string state = environment("XDG_STATE_HOME");
   if (!state.empty()) return state + "/berth";
-  if (::geteuid() == 0) return kDevOfRoot;
   return environment("HOME") + "/.local/state/berth";
 }
 
@@ -59,6 +58,9 @@ Result<std::string> find_token(const ConnectionOptions& options, const Environme
   if (const std::string file = environment("BERTH_TOKEN_FILE"); !file.empty()) return token_in(file);
   if (std::string token = environment("BERTH_TOKEN"); !token.empty()) return token;
   if (is_socket) return std::string();
+  if (::geteuid() == 0) {
+    if (auto token = token_in(std::string(kDevOfRoot) + "/token")) return token;
+  }
   auto token = token_in(state_directory(environment) + "/token");
   if (!token && token.error().code == ErrorCode::kNotFound) return std::string();
   return token;
