@@ -491,7 +491,7 @@ void Declarations::declare_cluster() {
   invoicing.add_option("--month", invoice->month, "a month of UTC, such as 2026-11 (the present one)")
       ->type_name("MONTH");
   one_of(invoicing.add_option("-o,--output", invoice->form, "how it is shown (table)"),
-         {"table", "json", "csv", "html", "hledger"});
+         {"table", "json", "csv", "html", "hledger", "focus"});
 
   auto events = std::make_shared<EventsOptions>();
   CLI::App& following =

@@ -192,7 +192,7 @@ class Daemon::Impl {
                      "put TLS in front (a reverse proxy, `ssh -L`)");
     if (tls.certificate.empty()) return {};
     auto loaded = http::TlsCredentials::load(tls);
-    if (!loaded) return loaded.error();
+    if (!loaded) return invalid(loaded.error().message);  // the flag names it: starting again does not help
     tls_ = std::move(*loaded);
     return {};
   }
