@@ -206,6 +206,7 @@ void Ledger::move_queues(const std::vector<QueueMove>& moves) {
     queues_[i].path = moved_path(queues_[i].path, moves);
     queue_indexes_.emplace(queues_[i].path, i);
   }
+  for (auto& [id, job] : jobs_) job.facts.queue = queues_[job.queue].path;
   std::sort(queues_by_path_.begin(), queues_by_path_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return queues_[a].path < queues_[b].path; });
   dirty_ = true;
