@@ -13,10 +13,6 @@ namespace {
 // A group whose job is live, but none of whose pods waits or runs, has been deleted, unless its controller makes new
 // ones within this time.
 constexpr std::int64_t kDesertedMs = 60'000;
-// Pods that carry the key of a task that the core does not know count as foreign from this time after the start on.
-constexpr std::int64_t kUnclaimedMs = 30'000;
-
-bool is_over(const PodObject& pod) { return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed; }
 
 // A name of berth made of names of Kubernetes, which may be longer.
 std::string job_name(std::string name) {
@@ -126,6 +122,7 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
   const auto [at, fresh] = pods_.try_emplace(uid);
   Pod& pod = at->second;
   pod.object = std::move(*read);
+  if (pod.object.log != options_.log) pod.object.task.reset();  // another berth has bound it
   const PodObject& now = pod.object;
   if (fresh) {
     if (now.unreadable) warn("pod " + shown(now.name_space, 80) + "/" + shown(now.name, 80) + ": " + now.wish.problem);

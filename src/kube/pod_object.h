@@ -15,6 +15,7 @@
 namespace berth::kube {
 
 inline constexpr std::string_view kTaskAnnotation = "berth.dev/task";
+inline constexpr std::string_view kLogAnnotation = "berth.dev/log";
 
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed };
 
@@ -67,9 +68,14 @@ struct PodObject {
   PodPhase phase = PodPhase::kPending;
   PodEnd end;                   // succeeded and failed pods
   std::optional<TaskKey> task;  // of the annotation that a binding of ours has put on it
+  std::string log;              // likewise: of the log that decided it
   TaskRequest request;
   PodWish wish;
 };
+
+inline bool is_over(const PodObject& pod) {
+  return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
+}
 
 // Reads a Pod. Error: it has no name or uid.
 Result<PodObject> read_pod(const boost::json::object& pod, std::string_view scheduler);

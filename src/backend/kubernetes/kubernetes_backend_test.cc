@@ -65,6 +65,7 @@ struct Driven {
 
   Result<void> start() {
     backend = make_kubernetes_backend(options);
+    for (const JobAccepted& job : known) backend->learn(job);
     return backend->start([this](Command command) { note([&] { commands.push_back(std::move(command)); }); });
   }
   template <class Change>
@@ -115,6 +116,7 @@ struct Driven {
   void perform(const Effect& effect) { backend->perform(std::span(&effect, 1)); }
 
   FakeApiServer server;
+  std::vector<JobAccepted> known;  // live jobs, at the start
   KubernetesOptions options;
   std::mutex mutex;
   std::condition_variable changed;
@@ -168,6 +170,7 @@ TEST_CASE("a backend that starts again knows its tasks by the key on their pods,
   pod["metadata"].as_object()["annotations"] = object_of(R"({"berth.dev/task":"7/1/0/1"})");
   pod["status"] = object_of(R"({"phase":"Running"})");
   all.server.put(kAllPods, pod);
+  all.known = {{"kube/kubernetes/pod/p-p/p-p", JobId(7)}};
   REQUIRE(all.start());
   SubmitJob job;
   job.spec.groups.emplace_back().request.gpus = 2;
