@@ -138,10 +138,7 @@ class Cluster:
 
     def start(self):
         """Starts all of it, and returns when a pod could be made."""
-        url, peer = f"http://127.0.0.1:{self.etcd_port}", f"http://127.0.0.1:{self.peer_port}"
-        self.launch("etcd", "--data-dir", self.path("etcd"), "--listen-client-urls", url, "--advertise-client-urls", url,
-                    "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
-                    "--unsafe-no-fsync", "--log-level=warn")
+        self.start_etcd()
         self.start_api_server()
         self.launch("kube-controller-manager", f"--kubeconfig={self.path('kube-controller-manager.kubeconfig')}",
                     "--bind-address=127.0.0.1", f"--secure-port={self.controller_port}",
@@ -154,6 +151,12 @@ class Cluster:
                     "--node-lease-duration-seconds=40", "--cidr=10.244.0.0/16", "--node-ip=127.0.0.1",
                     f"--server-address=127.0.0.1:{self.kwok_port}")
         wait_until(lambda: self.get("/api/v1/namespaces/default/serviceaccounts/default"), "the account `default`", 120)
+
+    def start_etcd(self):
+        url, peer = f"http://127.0.0.1:{self.etcd_port}", f"http://127.0.0.1:{self.peer_port}"
+        self.launch("etcd", "--data-dir", self.path("etcd"), "--listen-client-urls", url, "--advertise-client-urls", url,
+                    "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
+                    "--unsafe-no-fsync", "--log-level=warn")
 
     def start_api_server(self):
         self.launch("kube-apiserver", f"--etcd-servers=http://127.0.0.1:{self.etcd_port}", "--bind-address=127.0.0.1",

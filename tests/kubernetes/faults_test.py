@@ -5,7 +5,7 @@ import random
 import sys
 import time
 
-from cluster import lives, node_of, overcommitted, wait_until
+from cluster import Refused, lives, node_of, overcommitted, wait_until
 from fleet import Fleet, main
 
 LONG = os.environ.get("BERTH_LONG") == "1"
@@ -121,6 +121,28 @@ def the_api_server_may_go_away(cluster, kubeconfig):
         fleet.check_room()
 
 
+def etcd_may_go_away(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        fleet.make(*fleet.gang("before", 4))
+        fleet.wait_bound("before", 4)
+        cluster.end("etcd", sig=9)
+        time.sleep(2)
+        cluster.start_etcd()
+        wait_until(lambda: answers(cluster), "the API server answers again", 60)
+        fleet.make(*fleet.gang("after", 4))
+        fleet.wait_bound("after", 4, 120)
+        assert len(fleet.bound("before")) == 4
+        fleet.check_room()
+
+
+def answers(cluster):
+    try:
+        return cluster.get("/api/v1/namespaces/default")
+    except (OSError, Refused):
+        return None
+
+
 def a_second_berth_refuses(cluster, kubeconfig):
     with Fleet(cluster, kubeconfig) as fleet:
         fleet.add_nodes(1)
@@ -136,4 +158,4 @@ def a_second_berth_refuses(cluster, kubeconfig):
 if __name__ == "__main__":
     sys.exit(main([killed_at_any_moment_it_binds_each_gang_once, a_gang_that_ends_while_berth_is_away_has_ended,
                    a_gang_that_is_deleted_while_berth_is_away_is_gone, a_key_that_a_tenant_wrote_makes_no_task,
-                   the_api_server_may_go_away, a_second_berth_refuses]))
+                   the_api_server_may_go_away, etcd_may_go_away, a_second_berth_refuses]))

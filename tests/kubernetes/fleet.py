@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 from cluster import HERE, ROOT, Cluster, condition, gpus_of, lives, node_of, overcommitted, programs, wait_until
@@ -212,9 +213,10 @@ def main(cases, **options):
         cluster.start()
         kubeconfig = install(cluster)
         for case in chosen:
+            began = time.monotonic()
             try:
                 case(cluster, kubeconfig)
-                print(f"passed: {case.__name__}", flush=True)
+                print(f"passed: {case.__name__} ({time.monotonic() - began:.1f} s)", flush=True)
             except BaseException as error:  # a SystemExit of the server class is a failure, too
                 failed += 1
                 print(f"FAILED: {case.__name__}", flush=True)

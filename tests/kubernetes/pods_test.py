@@ -122,6 +122,47 @@ def a_deleted_node_s_gang_runs_elsewhere(cluster, kubeconfig):
         fleet.check_room()
 
 
+def a_drained_node_s_pods_run_elsewhere(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        first, = fleet.add_nodes(1)
+        fleet.job("train", 1, gpus=2)
+        fleet.wait_bound("train", 1)
+        second, = fleet.add_nodes(1)
+        cluster.kubectl("drain", first, "--ignore-daemonsets", "--timeout=60s")
+        wait_until(lambda: [node_of(pod) for pod in fleet.bound("train")] == [second],
+                   lambda: f"it is on {second}: {fleet.states()}", 90)
+
+
+def a_deployment_s_pods_come_and_go(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        pod = fleet.pod("x", 2, {"app": "serve"})
+        pod["spec"]["restartPolicy"] = "Always"
+        cluster.make(f"/apis/apps/v1/namespaces/{fleet.namespace}/deployments", {
+            "metadata": {"name": "serve"}, "spec": {"replicas": 4, "selector": {"matchLabels": {"app": "serve"}}, "template": {
+                "metadata": {"labels": {"app": "serve"}}, "spec": pod["spec"]}}})
+        fleet.wait_bound("serve", 4)
+        fleet.make(fleet.pod("waits", 6))
+        fleet.wait_reason("waits", "GPU")
+        cluster.kubectl("scale", "deployment", "serve", "--replicas=1", "-n", fleet.namespace)
+        fleet.wait_bound("waits", 1)
+        assert len(fleet.bound("serve")) == 1, fleet.states()
+        fleet.check_room()
+
+
+def a_namespace_may_go_under_a_running_gang(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        space = fleet.namespace + "-gone"
+        fleet.add_namespace(space, "red")
+        fleet.job("train", 4, gpus=2, namespace=space)
+        fleet.wait_bound("train", 4, namespace=space)
+        cluster.kubectl("delete", "namespace", space)
+        fleet.namespaces.remove(space)
+        fleet.make(fleet.pod("next", 8))
+        fleet.wait_bound("next", 1)
+
+
 def foreign_pods_leave_less_room(cluster, kubeconfig):
     with Fleet(cluster, kubeconfig) as fleet:
         node, = fleet.add_nodes(1)
@@ -232,7 +273,8 @@ def hostile_pods_harm_nobody(cluster, kubeconfig):
 if __name__ == "__main__":
     sys.exit(main([nodes_appear, a_pod_is_bound_and_runs, a_gang_is_bound_whole_or_not_at_all, a_native_pod_group_is_a_gang,
                    a_job_runs_and_completes, a_cordoned_node_gets_nothing, a_taint_keeps_out_who_does_not_tolerate_it,
-                   a_deleted_node_s_gang_runs_elsewhere, foreign_pods_leave_less_room,
+                   a_deleted_node_s_gang_runs_elsewhere, a_drained_node_s_pods_run_elsewhere, a_deployment_s_pods_come_and_go,
+                   a_namespace_may_go_under_a_running_gang, foreign_pods_leave_less_room,
                    pods_bound_by_others_meanwhile_are_not_counted_twice,
                    a_queue_that_is_not_the_namespace_s_is_refused_by_name, what_is_not_supported_is_refused_by_name,
                    hostile_pods_harm_nobody], gates=GATES, runtime=RUNTIME))
