@@ -357,6 +357,7 @@ class Daemon::Impl {
     server_options.port = options_.port;
     server_options.tls = tls_;
     server_options.socket_path = socket_path;
+    server_options.socket_for_all = !options_.socket.empty();
     server_options.peer_of_socket = &peer_of_socket;
     http::Router router = api::make_router(*service_);
     if (options_.page != nullptr) api::add_page_routes(router, *options_.page);
