@@ -608,6 +608,11 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--ready-file", "FILE", "write the URL here once requests are served"},
     ElsewhereFlag{"dev", "--stop", nullptr, "end all jobs that it left running, and exit"},
     ElsewhereFlag{"serve", "--no-node", nullptr, "control plane only"},
+    ElsewhereFlag{"serve", "--backend", "NAME", "where tasks run: local or kubernetes"},
+    ElsewhereFlag{"serve", "--kubeconfig", "FILE", "the cluster and who berth is there"},
+    ElsewhereFlag{"serve", "--kubernetes-namespace", "NAMESPACE", "where the Lease of the server is"},
+    ElsewhereFlag{"serve", "--cell", "NAME", "name of the cluster as a cell"},
+    ElsewhereFlag{"serve", "--topology-labels", "KEYS", "labels of nodes that are levels of the topology"},
     ElsewhereFlag{"scenario", "--rewrite", nullptr, "put what happens into the files, instead of comparing"},
 };
 

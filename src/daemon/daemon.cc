@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -21,6 +23,8 @@
 #include "daemon/exit_code.h"
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
+#include "daemon/job_news.h"
+#include "daemon/kubernetes_flags.h"
 #include "daemon/log_check.h"
 #include "daemon/loop.h"
 #include "daemon/machine.h"
@@ -65,6 +69,13 @@ std::vector<backend::FormerNode> former_nodes(const state::State& state, const N
     }
   }
   return former;
+}
+
+// Another server schedules the cluster: nothing more may be written there, and nothing be decided about it.
+[[noreturn]] void end_for_lost_lease(const Error& lost) {
+  spdlog::critical("{} Nothing acknowledged is lost; pods go on running.", lost.message);
+  spdlog::shutdown();
+  ::_exit(exit_code_of(lost.code));
 }
 
 // The backend of a control plane without a node of its own.
@@ -140,15 +151,21 @@ class Daemon::Impl {
     if (!recovered) return recovered.error();
     reader_ = std::move(recovered->reader);
     if (auto ok = make_backend(recovered->state); !ok) return ok;
+    if (options_.kubernetes) news_ = std::make_unique<JobNewsDesk>(*reader_, *log_, *backend_, clock_);
     clock_.begin(options_.data_dir, recovered->state.now(), options_.max_downtime_s * 1000);
     loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_, clock_);
+    // The first request of all: what a backend then submits may name queues of this configuration.
+    if (options_.config) put_config(*options_.config);
     if (auto started = backend_->start([this](Command report) { take_report(std::move(report)); }); !started)
       return started;
     for (const std::string& warning : log_->warnings()) notes_.push_back(warning);
-    for (const std::string& warning : backend_->warnings()) notes_.push_back(warning);
+    // Those of a cluster pass, and are in the log already.
+    if (!options_.kubernetes) {
+      for (const std::string& warning : backend_->warnings()) notes_.push_back(warning);
+    }
     loop_->start();
     if (options_.config) {
-      if (auto applied = apply_config(*options_.config); !applied) return applied;
+      if (auto applied = config_applied_.get(); !applied) return applied;
     }
     measure();
     if (auto served = serve(); !served) return served;
@@ -166,6 +183,7 @@ class Daemon::Impl {
     if (loop_) loop_->stop();
     if (backend_) backend_->stop();
     if (reader_) reader_->stop();
+    news_.reset();
     server_.reset();
   }
 
@@ -198,11 +216,18 @@ class Daemon::Impl {
   }
 
   Result<void> describe_node() {
+    if (options_.kubernetes) {
+      auto credentials = read_credentials(*options_.kubernetes);
+      if (!credentials) return credentials.error();
+      credentials_ = std::move(*credentials);
+      options_.no_node = true;
+    }
     if (options_.no_node) {
       if (!options_.task_users.account.empty() || !options_.task_users.range.empty())
         return invalid("--no-node: then no task runs here, for --task-user and --task-uid-range");
       if (!options_.node_flags.any()) return {};
-      return invalid("--no-node: then there is no node for --node-pool, --node-at, --node-label and --node-taint");
+      const std::string flag = options_.kubernetes ? "--backend kubernetes" : "--no-node";
+      return invalid(flag + ": then there is no node for --node-pool, --node-at, --node-label and --node-taint");
     }
     auto machine = describe_machine(options_.node_name, options_.simulate_gpus);
     if (!machine) return machine.error();
@@ -215,6 +240,14 @@ class Daemon::Impl {
   }
 
   Result<void> make_backend(const state::State& state) {
+    if (options_.kubernetes) {
+      auto made = make_kubernetes_backend(
+          *options_.kubernetes, std::move(credentials_), options_.data_dir, [this] { return clock_.now(); },
+          end_for_lost_lease);
+      if (!made) return made.error();
+      backend_ = std::move(*made);
+      return {};
+    }
     if (options_.no_node) {
       backend_ = std::make_unique<NoBackend>();
       return {};
@@ -267,28 +300,25 @@ class Daemon::Impl {
   }
 
   void take_report(Command report) {
-    std::function<void(Result<control::Reply>)> answer;
-    if (std::holds_alternative<RegisterNode>(report)) {
-      answer = [](const Result<control::Reply>& reply) {
-        if (!reply) spdlog::error("this machine cannot be a node, so nothing runs here: {}", reply.error().message);
+    Answer answer;
+    if (const auto* node = std::get_if<RegisterNode>(&report)) {
+      answer = [this, name = node->spec.name](const Result<control::Reply>& reply) {
+        if (reply) return;
+        const std::string what = options_.kubernetes ? "node " + name : "this machine";
+        spdlog::error("{} cannot be a node, so nothing runs there: {}", what, reply.error().message);
       };
+    } else if (const auto* job = std::get_if<SubmitJob>(&report)) {
+      answer = news_->answer_for(job->key);
     }
-    inbox_.put({std::move(report), std::move(answer)});
+    inbox_.put({std::move(report), std::move(answer), true});
   }
 
-  Result<void> apply_config(const ClusterConfig& config) {
-    std::mutex mutex;
-    std::condition_variable answered;
-    std::optional<Result<control::Reply>> reply;
-    inbox_.put({ApplyConfig{config, "berth serve"}, [&](Result<control::Reply> result) {
-                  const std::lock_guard lock(mutex);
-                  reply.emplace(std::move(result));
-                  answered.notify_one();
+  void put_config(const ClusterConfig& config) {
+    const auto applied = std::make_shared<std::promise<Result<void>>>();
+    config_applied_ = applied->get_future();
+    inbox_.put({ApplyConfig{config, "berth serve"}, [applied](const Result<control::Reply>& reply) {
+                  applied->set_value(reply ? Result<void>() : Result<void>(reply.error()));
                 }});
-    std::unique_lock lock(mutex);
-    answered.wait(lock, [&] { return reply.has_value(); });
-    if (!*reply) return reply->error();
-    return {};
   }
 
   // Starts the sampling of GPUs. Simulated GPUs have no utilization.
@@ -366,11 +396,14 @@ class Daemon::Impl {
   std::string token_file_;
   std::string socket_;
   std::shared_ptr<http::TlsCredentials> tls_;  // null: plain HTTP
+  std::future<Result<void>> config_applied_;
   Inbox inbox_;
   ServerClock clock_;
   std::unique_ptr<store::SqliteLog> log_;
   std::unique_ptr<Reader> reader_;
+  backend::Credentials credentials_;  // with --backend kubernetes, until the backend has them
   std::unique_ptr<backend::Backend> backend_;
+  std::unique_ptr<JobNewsDesk> news_;
   std::unique_ptr<Loop> loop_;
   LogCheck log_check_;
   std::unique_ptr<Retention> retention_;

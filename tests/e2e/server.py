@@ -52,7 +52,9 @@ class Server:
         ready = os.path.join(self.directory, "ready")
         if os.path.exists(ready):
             os.remove(ready)
-        command = [*self.program, "serve", "--data", self.data, "--node-name", self.node_name, "--ready-file", ready, *self.flags]
+        command = [*self.program, "serve", "--data", self.data, "--ready-file", ready, *self.flags]
+        if self.node_name:
+            command += ["--node-name", self.node_name]
         if self.gpus:
             command += ["--simulate-gpus", self.gpus]
         if self.config:
