@@ -23,8 +23,11 @@ namespace {
 constexpr const char* kFooter =
     "Exit codes: 0 done, 1 failed, 2 command line or file is wrong, 3 not found, 4 conflict,\n"
     "5 no server or not now, 6 denied; `berth run` exits with the job's own code.\n"
-    "The server is found by --server or $BERTH_SERVER (default http://127.0.0.1:6380), the token by\n"
-    "--token-file, $BERTH_TOKEN_FILE, $BERTH_TOKEN or ~/.local/state/berth/token.\n"
+    "The server is found by --server or $BERTH_SERVER: https://HOST:PORT, http://127.0.0.1:PORT or unix:PATH.\n"
+    "Default: the Unix socket of a server on this machine, where your login name says who you are; else\n"
+    "http://127.0.0.1:6380. The token is found by --token-file, $BERTH_TOKEN_FILE, $BERTH_TOKEN or, but not for\n"
+    "a socket, ~/.local/state/berth/token. For https: --ca, --cert and --cert-key, or $BERTH_CA, $BERTH_CERT, "
+    "$BERTH_KEY.\n"
     "`berth COMMAND --help` says more, with an example.";
 
 constexpr std::int64_t kMost = std::int64_t{1} << 53U;
@@ -84,8 +87,11 @@ class Declarations {
     app_.fallthrough();
     app_.require_subcommand(1);
     app_.failure_message(CLI::FailureMessage::simple);
-    app_.add_option("--server", connection.server, "the server's address")->type_name("URL");
+    app_.add_option("--server", connection.server, "the server's address: a URL, or unix:PATH")->type_name("URL");
     app_.add_option("--token-file", connection.token_file, "file with the bearer token")->type_name("FILE");
+    app_.add_option("--ca", connection.ca, "authorities of the server's certificate, PEM")->type_name("FILE");
+    app_.add_option("--cert", connection.cert, "client certificate, PEM")->type_name("FILE");
+    app_.add_option("--cert-key", connection.cert_key, "its private key, PEM")->type_name("FILE");
     declare_jobs();
     declare_looking();
     declare_cluster();
@@ -582,7 +588,10 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--data", "DIR", "directory of the event log, jobs' output and checkpoints"},
     ElsewhereFlag{"serve dev", "--config", "FILE", "cluster.yaml to have in force from the start"},
     ElsewhereFlag{"serve dev", "--listen", "ADDRESS", "address to serve on"},
-    ElsewhereFlag{"serve dev", "--insecure-listen", nullptr, "allow an address beyond this machine"},
+    ElsewhereFlag{"serve dev", "--tls-cert", "FILE", "certificate of the server, PEM; serves https"},
+    ElsewhereFlag{"serve dev", "--tls-key", "FILE", "its private key, PEM, mode 0600"},
+    ElsewhereFlag{"serve dev", "--client-ca", "FILE", "authorities of client certificates, PEM"},
+    ElsewhereFlag{"serve dev", "--socket", "PATH", "Unix socket to serve on as well, or none"},
     ElsewhereFlag{"serve dev", "--port", "PORT", "port to serve on"},
     ElsewhereFlag{"serve dev", "--keep-finished", "TIME", "how long finished jobs' output is kept"},
     ElsewhereFlag{"serve dev", "--keep-finished-size", "SIZE", "how much of it in all"},

@@ -1,5 +1,9 @@
 #include "cli/connection.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -12,10 +16,30 @@ namespace {
 
 constexpr std::size_t kLongestToken = 4096;
 
-std::string default_token_file(const Environment& environment) {
+std::string state_directory(const Environment& environment) {
   const std::string state = environment("XDG_STATE_HOME");
-  if (!state.empty()) return state + "/berth/token";
-  return environment("HOME") + "/.local/state/berth/token";
+  if (!state.empty()) return state + "/berth";
+  return environment("HOME") + "/.local/state/berth";
+}
+
+bool is_listened_on(const std::string& path) {
+  sockaddr_un address{};
+  if (path.size() >= sizeof address.sun_path) return false;
+  address.sun_family = AF_UNIX;
+  std::memcpy(static_cast<char*>(address.sun_path), path.c_str(), path.size() + 1);
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const bool connected = ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  const bool listened_on = connected || errno == EAGAIN;
+  ::close(socket);
+  return listened_on;
+}
+
+std::string default_server(const Environment& environment) {
+  for (const std::string& path : {state_directory(environment) + "/berth.sock", std::string("/run/berth/berth.sock"),
+                                  std::string("/var/lib/berth/berth.sock")}) {
+    if (is_listened_on(path)) return "unix:" + path;
+  }
+  return kDefaultServer;
 }
 
 Result<std::string> token_in(const std::string& file) {
@@ -28,18 +52,20 @@ Result<std::string> token_in(const std::string& file) {
   return text;
 }
 
-Result<std::string> find_token(const ConnectionOptions& options, const Environment& environment) {
+Result<std::string> find_token(const ConnectionOptions& options, const Environment& environment, bool is_socket) {
   if (!options.token_file.empty()) return token_in(options.token_file);
   if (const std::string file = environment("BERTH_TOKEN_FILE"); !file.empty()) return token_in(file);
   if (std::string token = environment("BERTH_TOKEN"); !token.empty()) return token;
-  auto token = token_in(default_token_file(environment));
+  if (is_socket) return std::string();
+  auto token = token_in(state_directory(environment) + "/token");
   if (!token && token.error().code == ErrorCode::kNotFound) return std::string();
   return token;
 }
 
 std::string find_address(const ConnectionOptions& options, const Environment& environment) {
   std::string address = options.server.empty() ? environment("BERTH_SERVER") : options.server;
-  if (address.empty()) return kDefaultServer;
+  if (address.empty()) return default_server(environment);
+  if (address.starts_with(client::kSocketScheme)) return address;
   return address.find("://") == std::string::npos ? "http://" + address : address;
 }
 
@@ -56,11 +82,17 @@ std::string process_environment(const std::string& name) {
 }
 
 Result<client::ClientOptions> find_server(const ConnectionOptions& options, const Environment& environment) {
-  auto token = find_token(options, environment);
-  if (!token) return token.error();
+  const auto chosen = [&](const std::string& flag, const char* variable) {
+    return flag.empty() ? environment(variable) : flag;
+  };
   client::ClientOptions found;
   found.base_url = find_address(options, environment);
+  auto token = find_token(options, environment, found.base_url.starts_with(client::kSocketScheme));
+  if (!token) return token.error();
   found.token = std::move(*token);
+  found.ca_file = chosen(options.ca, "BERTH_CA");
+  found.cert_file = chosen(options.cert, "BERTH_CERT");
+  found.key_file = chosen(options.cert_key, "BERTH_KEY");
   return found;
 }
 

@@ -1,7 +1,11 @@
 #pragma once
-// Which server, and by what token. The flag wins over the environment, the environment over the default:
-//   server   --server, $BERTH_SERVER, http://127.0.0.1:6380
-//   token    --token-file, $BERTH_TOKEN_FILE, $BERTH_TOKEN, ~/.local/state/berth/token (under $XDG_STATE_HOME if set)
+// Which server, and by what credentials. The flag wins over the environment, the environment over the default:
+//   server       --server, $BERTH_SERVER, the first socket below that a server listens on, http://127.0.0.1:6380
+//   token        --token-file, $BERTH_TOKEN_FILE, $BERTH_TOKEN, ~/.local/state/berth/token (under $XDG_STATE_HOME if
+//                set); the last not for a Unix socket, where the login name says who asks
+//   authorities  --ca, $BERTH_CA, those of the system
+//   certificate  --cert, $BERTH_CERT; --cert-key, $BERTH_KEY, the file of the certificate
+// Sockets: ~/.local/state/berth/berth.sock, /run/berth/berth.sock, /var/lib/berth/berth.sock.
 
 #include <functional>
 #include <string>

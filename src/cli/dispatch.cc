@@ -45,9 +45,10 @@ bool needs_server(const Command& command) {
          !std::holds_alternative<VersionOptions>(command);
 }
 
-// A denied request without a token is told what is missing.
-Error with_hint(Error error, bool has_token) {
-  if (error.code == ErrorCode::kDenied && !has_token) {
+// A denied request that brought nothing to say whose it is is told what is missing.
+Error with_hint(Error error, const client::ClientOptions& server) {
+  const bool is_socket = server.base_url.starts_with(client::kSocketScheme);
+  if (error.code == ErrorCode::kDenied && server.token.empty() && server.cert_file.empty() && !is_socket) {
     error.message += " (no token was found; give --token-file FILE or set BERTH_TOKEN_FILE)";
   }
   return error;
@@ -73,7 +74,7 @@ int perform(const CommandLine& line) {
   }
   const auto code = std::visit([&session](const auto& options) { return run(options, session); }, line.command);
   if (!std::cout.flush()) return fail({ErrorCode::kIo, "the output could not be written"});
-  return code ? *code : fail(with_hint(code.error(), !server.token.empty()));
+  return code ? *code : fail(with_hint(code.error(), server));
 }
 
 }  // namespace

@@ -18,6 +18,9 @@ inline bool has_all_columns(Format format) { return format == Format::kWide || f
 struct ConnectionOptions {
   std::string server;
   std::string token_file;
+  std::string ca = {};    // authorities that the server's certificate may be of; empty: those of the system
+  std::string cert = {};  // of the client
+  std::string cert_key = {};
 };
 
 // A column of -o custom= or csv=: its heading, and which member of an item it shows (columns.h).

@@ -40,4 +40,9 @@ std::optional<policy::Subject> AccessTable::find(const std::string& digest, Time
   return subject;
 }
 
+std::vector<RoleBinding> AccessTable::roles_of(const std::string& subject) const {
+  const std::lock_guard lock(mutex_);
+  return policy::roles_of(configured_, subject);
+}
+
 }  // namespace berth::daemon

@@ -25,6 +25,9 @@ class AccessTable {
   // such token, or if it has expired by `now`.
   std::optional<policy::Subject> find(const std::string& digest, Timestamp now) const;
 
+  // Returns the roles of a subject that is no token.
+  std::vector<RoleBinding> roles_of(const std::string& subject) const;
+
  private:
   mutable std::mutex mutex_;
   std::map<std::string, TokenCreated> by_digest_;

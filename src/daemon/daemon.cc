@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/http/authenticator.h"
+#include "api/http/listener.h"
 #include "api/http/server.h"
 #include "api/routes/access.h"
 #include "api/routes/routes.h"
@@ -25,6 +26,8 @@
 #include "daemon/retention.h"
 #include "daemon/service.h"
 #include "daemon/snapshot.h"
+#include "daemon/socket_peer.h"
+#include "daemon/tls_watch.h"
 #include "daemon/version.h"
 #include "store/sqlite_log.h"
 
@@ -155,6 +158,7 @@ class Daemon::Impl {
   void stop() {
     retention_.reset();
     budgets_.reset();
+    tls_watch_.reset();
     if (server_) server_->stop(kStopGrace);
     if (loop_) loop_->stop();
     if (backend_) backend_->stop();
@@ -164,22 +168,29 @@ class Daemon::Impl {
 
   const std::string& url() const { return url_; }
   const std::string& token_file() const { return token_file_; }
+  const std::string& socket() const { return socket_; }
   const std::vector<std::string>& notes() const { return notes_; }
   api::Service& service() { return *service_; }
 
  private:
-  // The token is sent with every request, and there is no TLS.
+  // Without TLS whoever can read the network could take the token, which is sent with every request.
   Result<void> check_address() {
     const auto stays_here = http::is_loopback(options_.listen_address);
     if (!stays_here) return stays_here.error();
-    if (*stays_here) return {};
-    if (!options_.insecure_listen) {
+    const http::TlsFiles& tls = options_.tls;
+    if (tls.certificate.empty() != tls.key.empty())
+      return invalid("--tls-cert and --tls-key go together: the certificate and its key, both in PEM");
+    if (tls.certificate.empty() && !tls.client_ca.empty())
+      return invalid("--client-ca is for client certificates, so it needs --tls-cert and --tls-key as well");
+    if (tls.certificate.empty() && !*stays_here)
       return invalid("--listen " + options_.listen_address +
-                     " is not an address of this machine alone: the token and everything else would cross the network "
-                     "unencrypted. Put TLS in front (a reverse proxy, `ssh -L`), or say --insecure-listen as well");
-    }
-    notes_.push_back("plain HTTP on " + options_.listen_address +
-                     ": whoever can read the network can take the token and give orders (--insecure-listen)");
+                     " is not an address of this machine alone: tokens and everything else would cross the network "
+                     "unencrypted. Give --tls-cert FILE and --tls-key FILE (docs/tls.md), or listen on 127.0.0.1 and "
+                     "put TLS in front (a reverse proxy, `ssh -L`)");
+    if (tls.certificate.empty()) return {};
+    auto loaded = http::TlsCredentials::load(tls);
+    if (!loaded) return loaded.error();
+    tls_ = std::move(*loaded);
     return {};
   }
 
@@ -260,6 +271,8 @@ class Daemon::Impl {
     authenticator.look_up_by([this](const http::TokenDigest& digest) {
       return reader_->access().find(http::text_of(digest), clock_.now());
     });
+    authenticator.look_up_peers_by([this](const http::Peer& peer) { return subject_of(peer); });
+    const std::string socket_path = find_socket();
     api::ServerFacts facts;
     facts.version = kVersionText;
     facts.data_dir = options_.data_dir;
@@ -271,12 +284,36 @@ class Daemon::Impl {
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
     server_options.port = options_.port;
+    server_options.tls = tls_;
+    server_options.socket_path = socket_path;
+    server_options.peer_of_socket = &peer_of_socket;
     http::Router router = api::make_router(*service_);
     if (options_.page != nullptr) api::add_page_routes(router, *options_.page);
     auto server = http::Server::start(server_options, std::move(router), std::move(authenticator));
     if (!server) return server.error();
     server_ = std::move(*server);
     url_ = server_->url();
+    socket_ = socket_path;
+    if (tls_ != nullptr) tls_watch_ = std::make_unique<TlsWatch>(*tls_);
+    return {};
+  }
+
+  // Nothing if its certificate has ended.
+  std::optional<policy::Subject> subject_of(const http::Peer& peer) {
+    if (peer.ends <= clock_.now()) return std::nullopt;
+    policy::Subject subject{.name = peer.subject, .user = peer.user, .proof = peer.proof};
+    subject.roles = reader_->access().roles_of(subject.name);
+    if (peer.is_admin) subject.roles.push_back({subject.name, Role::kAdmin, ""});
+    return subject;
+  }
+
+  std::string find_socket() {
+    if (options_.socket == "none") return {};
+    if (!options_.socket.empty()) return options_.socket;
+    const std::string path = options_.data_dir + "/berth.sock";
+    if (http::fits_socket_path(path)) return path;
+    notes_.push_back("no Unix socket: " + path +
+                     " is longer than the 107 bytes that the kernel takes; give --socket PATH");
     return {};
   }
 
@@ -285,6 +322,8 @@ class Daemon::Impl {
   Machine machine_;
   std::string url_;
   std::string token_file_;
+  std::string socket_;
+  std::shared_ptr<http::TlsCredentials> tls_;  // null: plain HTTP
   Inbox inbox_;
   ServerClock clock_;
   std::unique_ptr<store::SqliteLog> log_;
@@ -297,6 +336,7 @@ class Daemon::Impl {
   std::unique_ptr<DaemonService> service_;
   std::unique_ptr<BudgetWatch> budgets_;
   std::unique_ptr<http::Server> server_;
+  std::unique_ptr<TlsWatch> tls_watch_;
 };
 
 Daemon::Daemon(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -310,6 +350,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
 
 const std::string& Daemon::url() const { return impl_->url(); }
 const std::string& Daemon::token_file() const { return impl_->token_file(); }
+const std::string& Daemon::socket() const { return impl_->socket(); }
 const std::vector<std::string>& Daemon::notes() const { return impl_->notes(); }
 api::Service& Daemon::service() { return impl_->service(); }
 void Daemon::stop() { impl_->stop(); }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "api/http/tls_credentials.h"
 #include "api/page/page.h"
 #include "api/service.h"
 #include "base/result.h"
@@ -24,7 +25,8 @@ struct DaemonOptions {
   NodeFlags node_flags;                 // pool, place, labels and taints of this node
   bool no_node = false;                 // control plane only: no task runs here
   std::string listen_address = "127.0.0.1";
-  bool insecure_listen = false;              // false: only loopback addresses, because berth speaks plain HTTP
+  http::TlsFiles tls;                        // no certificate: plain HTTP, which only loopback addresses may have
+  std::string socket;                        // the Unix socket; empty: berth.sock in the data directory; none: none
   KeepFinished keep_finished;                // how long output and checkpoints of finished jobs are kept
   std::int64_t max_downtime_s = 7 * 86'400;  // a wall clock that is further ahead after a reboot is not believed
   std::uint16_t port = 0;                    // 0: a free one
@@ -45,6 +47,7 @@ class Daemon {
 
   const std::string& url() const;
   const std::string& token_file() const;
+  const std::string& socket() const;  // the path of the Unix socket; empty: none
   const std::vector<std::string>& notes() const;
   api::Service& service();
 

@@ -41,6 +41,7 @@ struct Flags {
   std::string keep_finished_size = "unlimited";
   std::string max_downtime = "7d";
   std::string ready_file;        // gets the URL once requests are served
+  bool insecure_listen = false;  // a word of earlier releases
   bool stop_jobs = false;        // end all jobs, and serve nothing
   std::string how_to_stop = {};  // the command that does so
 };
@@ -73,8 +74,18 @@ void add_common_flags(CLI::App& app, Flags& flags) {
   app.add_option("--listen", flags.daemon.listen_address, "Address to serve on")
       ->type_name("ADDRESS")
       ->capture_default_str();
-  app.add_flag("--insecure-listen", flags.daemon.insecure_listen,
-               "Allow an address beyond this machine, though berth speaks plain HTTP");
+  app.add_option(
+         "--tls-cert", flags.daemon.tls.certificate,
+         "Certificate of the server with those up to its authority, PEM; serves https. Read again when it changes")
+      ->type_name("FILE");
+  app.add_option("--tls-key", flags.daemon.tls.key, "Its private key, PEM, mode 0600")->type_name("FILE");
+  app.add_option("--client-ca", flags.daemon.tls.client_ca,
+                 "Authorities whose client certificates are subjects cert:NAME, PEM")
+      ->type_name("FILE");
+  app.add_option("--socket", flags.daemon.socket,
+                 "Unix socket to serve on as well, or none; default: berth.sock in the data directory")
+      ->type_name("PATH");
+  app.add_flag("--insecure-listen", flags.insecure_listen)->group("");
   app.add_option("--keep-finished", flags.keep_finished,
                  "How long the output and checkpoints of a finished job are kept: a time as 12h or 7d, or forever")
       ->type_name("TIME")
@@ -161,7 +172,8 @@ sigset_t block_signals() {
 
 void announce(const Daemon& daemon, const std::string& ready_file) {
   for (const std::string& note : daemon.notes()) spdlog::warn("{}", note);
-  spdlog::info("serving on {} (token in {})", daemon.url(), daemon.token_file());
+  const std::string socket = daemon.socket().empty() ? "" : " and unix:" + daemon.socket();
+  spdlog::info("serving on {}{} (token in {})", daemon.url(), socket, daemon.token_file());
   if (ready_file.empty()) return;
   const std::string fresh = ready_file + ".new";
   std::ofstream(fresh) << daemon.url() << "\n";
@@ -215,6 +227,12 @@ int run(Flags& flags) {
     if (!config) return report(config.error());
     flags.daemon.config = std::move(*config);
   }
+  if (flags.insecure_listen)
+    return report(
+        invalid("--insecure-listen is gone: an address beyond this machine is served with --tls-cert FILE and "
+                "--tls-key FILE (docs/tls.md)"));
+  if (!flags.daemon.socket.empty() && flags.daemon.socket != "none")
+    flags.daemon.socket = std::filesystem::absolute(flags.daemon.socket, ignored).string();
   const auto keep = read_keeping(flags);
   if (!keep) return report(keep.error());
   flags.daemon.keep_finished = *keep;

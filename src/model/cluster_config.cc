@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/checked.h"
+#include "model/certificate_name.h"
 #include "model/issued_name.h"
 #include "model/mig.h"
 #include "model/name.h"
@@ -404,8 +405,11 @@ void ConfigCheck::check_roles() {
     const std::string words = "role of '" + binding.subject.substr(0, 80) + "'";
     const std::size_t colon = binding.subject.find(':');
     const std::string_view kind = std::string_view(binding.subject).substr(0, colon);
-    if (colon == std::string::npos || (kind != "user" && kind != "group" && kind != "token"))
-      tell(words + ": a subject is user:NAME, group:NAME or token:NAME");
+    if (colon != std::string::npos && kind == "cert") {
+      if (!well_formed_certificate_name(binding.subject.substr(colon + 1)))
+        tell(words + ": " + std::string(kCertificateNameRule));
+    } else if (colon == std::string::npos || (kind != "user" && kind != "group" && kind != "token"))
+      tell(words + ": a subject is user:NAME, group:NAME, token:NAME or cert:NAME");
     else if (!well_formed_subject(kind, std::string_view(binding.subject).substr(colon + 1)))
       tell(words + ": " + std::string(kNameRule) +
            (kind == "token" ? "" : "; or ISSUER:NAME, as `berth whoami` shows it"));

@@ -145,6 +145,13 @@ std::optional<policy::Subject> Authenticator::subject_of(std::string_view author
   return lookup_ ? lookup_(digest) : std::nullopt;
 }
 
+std::optional<policy::Subject> Authenticator::identify(std::string_view authorization, const Peer& peer) const {
+  if (authorization.empty() && !peer.subject.empty()) return peer_lookup_ ? peer_lookup_(peer) : std::nullopt;
+  auto subject = subject_of(authorization);
+  if (subject && subject->proof.empty()) subject->proof = kByToken;
+  return subject;
+}
+
 Result<std::string> load_or_create_token(const std::string& path) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));

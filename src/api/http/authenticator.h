@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/http/peer.h"
 #include "base/result.h"
 #include "policy/authorize.h"
 
@@ -26,11 +27,19 @@ class Authenticator {
   using Lookup = std::function<std::optional<policy::Subject>(const TokenDigest&)>;
   void look_up_by(Lookup lookup) { lookup_ = std::move(lookup); }
 
+  // Finds the roles of a peer that its connection proves. Called on I/O threads.
+  using PeerLookup = std::function<std::optional<policy::Subject>(const Peer&)>;
+  void look_up_peers_by(PeerLookup lookup) { peer_lookup_ = std::move(lookup); }
+
   // Several tokens may name one subject. Tokens shorter than 16 bytes are refused.
   Result<void> add(std::string_view token, policy::Subject subject);
 
   // The subject of an Authorization header ("Bearer <token>"), or nothing.
   std::optional<policy::Subject> subject_of(std::string_view authorization) const;
+
+  // Whose request it is, and by what proof: the token where there is an Authorization header, good or not; else the
+  // peer of the connection.
+  std::optional<policy::Subject> identify(std::string_view authorization, const Peer& peer) const;
 
  private:
   struct Entry {
@@ -39,6 +48,7 @@ class Authenticator {
   };
   std::vector<Entry> entries_;
   Lookup lookup_;
+  PeerLookup peer_lookup_;
 };
 
 // Returns a new token: 256 random bits in hexadecimal.

@@ -27,8 +27,9 @@ std::string allow_list(const std::vector<Method>& methods) {
 // The origin form of the target: "http://host/path" is as good as "/path" (RFC 9112, section 3.2.2).
 std::string_view origin_form(std::string_view target) {
   const std::size_t scheme_end = target.find("://");
-  if (scheme_end == std::string_view::npos || !equals_ignoring_case(target.substr(0, scheme_end), "http"))
-    return target;
+  if (scheme_end == std::string_view::npos) return target;
+  const std::string_view scheme = target.substr(0, scheme_end);
+  if (!equals_ignoring_case(scheme, "http") && !equals_ignoring_case(scheme, "https")) return target;
   const std::size_t path = target.find_first_of("/?", scheme_end + 3);
   if (path == std::string_view::npos) return "/";
   return target.substr(path);
@@ -213,15 +214,16 @@ Target split(std::string_view sent) {
 
 }  // namespace
 
-Response unauthenticated() {
-  return with_header(problem(401, "unauthenticated", "a bearer token of this server is needed"), "WWW-Authenticate",
-                     "Bearer realm=\"berth\"");
+Response unauthenticated(const Peer& peer) {
+  std::string detail = "a bearer token of this server is needed";
+  if (!peer.refusal.empty()) detail += ": " + peer.refusal;
+  return with_header(problem(401, "unauthenticated", detail), "WWW-Authenticate", "Bearer realm=\"berth\"");
 }
 
 namespace {
 
 std::variant<Admitted, Response> decide(Head head, const Target& target, const Router& router,
-                                        const Authenticator& authenticator) {
+                                        const Authenticator& authenticator, const Peer& peer) {
   const auto method = method_named(head.method);
   if (!method) return problem(501, "method-not-implemented", "this server has no such method");
   const std::string_view path = target.path;
@@ -240,10 +242,8 @@ std::variant<Admitted, Response> decide(Head head, const Target& target, const R
   request.headers = std::move(head.headers);
   const bool is_public = match.route != nullptr && match.route->access == Access::kPublic;
   if (!is_public) {
-    auto subject = authenticator.subject_of(request.header("authorization"));
-    if (!subject) {
-      return unauthenticated();
-    }
+    auto subject = authenticator.identify(request.header("authorization"), peer);
+    if (!subject) return unauthenticated(peer);
     request.subject = subject->name;
     request.principal = std::move(*subject);
   }
@@ -271,9 +271,10 @@ std::variant<Admitted, Response> decide(Head head, const Target& target, const R
 
 }  // namespace
 
-std::variant<Admitted, Response> admit(Head head, const Router& router, const Authenticator& authenticator) {
+std::variant<Admitted, Response> admit(Head head, const Router& router, const Authenticator& authenticator,
+                                       const Peer& peer) {
   const Target target = split(head.target);
-  auto decision = decide(std::move(head), target, router, authenticator);
+  auto decision = decide(std::move(head), target, router, authenticator, peer);
   if (auto* refusal = std::get_if<Response>(&decision)) state_instance(*refusal, target.path);
   return decision;
 }

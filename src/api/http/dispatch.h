@@ -26,10 +26,11 @@ struct Admitted {
   bool expects_continue = false;
 };
 
-// The answer to a request without a token that is good now.
-Response unauthenticated();
+// The answer to a request that nothing good now proves to be somebody's.
+Response unauthenticated(const Peer& peer);
 
 // A Response is a refusal, or the whole answer (OPTIONS).
-std::variant<Admitted, Response> admit(Head head, const Router& router, const Authenticator& authenticator);
+std::variant<Admitted, Response> admit(Head head, const Router& router, const Authenticator& authenticator,
+                                       const Peer& peer = {});
 
 }  // namespace berth::http

@@ -95,6 +95,8 @@ void add_token_schemas(boost::json::object& schemas) {
       object("Who the server takes you for.",
              {{"subject", text("The subject, such as token:ci.")},
               {"user", text("The owner of the jobs that it submits.")},
+              {"authenticated_by", text("How the request was authenticated: token, certificate or socket.")},
+              {"connection", text("What carried it: plain, tls or unix-socket.")},
               {"roles", list("Its roles.", object("A role at a queue.", {{"role", role()}, {"queue", queue()}}))}});
 }
 
