@@ -587,6 +587,7 @@ struct ElsewhereFlag {
 constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--data", "DIR", "directory of the event log, jobs' output and checkpoints"},
     ElsewhereFlag{"serve dev", "--config", "FILE", "cluster.yaml to have in force from the start"},
+    ElsewhereFlag{"serve dev", "--issuers", "FILE", "identity providers whose tokens are taken"},
     ElsewhereFlag{"serve dev", "--listen", "ADDRESS", "address to serve on"},
     ElsewhereFlag{"serve dev", "--tls-cert", "FILE", "certificate of the server, PEM; serves https"},
     ElsewhereFlag{"serve dev", "--tls-key", "FILE", "its private key, PEM, mode 0600"},

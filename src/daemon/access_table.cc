@@ -2,6 +2,8 @@
 
 #include <variant>
 
+#include "api/http/peer.h"
+
 namespace berth::daemon {
 
 AccessTable::AccessTable(const state::State& state) : configured_(state.config().roles) {
@@ -37,6 +39,14 @@ std::optional<policy::Subject> AccessTable::find(const std::string& digest, Time
   policy::Subject subject{.name = "token:" + token.name, .user = token.as_user};
   subject.roles = policy::roles_of(configured_, subject.name);
   subject.roles.push_back({subject.name, token.role, token.queue});
+  return subject;
+}
+
+policy::Subject AccessTable::subject_of(const identity::Identity& identity) const {
+  policy::Subject subject{.name = "user:" + identity.user, .user = identity.user, .proof = http::kByIssuer};
+  for (const std::string& group : identity.groups) subject.groups.push_back("group:" + group);
+  const std::lock_guard lock(mutex_);
+  subject.roles = policy::roles_of(configured_, subject.name, subject.groups);
   return subject;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "identity/claims.h"
 #include "model/event.h"
 #include "policy/authorize.h"
 #include "state/state.h"
@@ -24,6 +25,9 @@ class AccessTable {
   // Returns the subject of the token with this digest (64 hexadecimal digits) and its roles; nothing if there is no
   // such token, or if it has expired by `now`.
   std::optional<policy::Subject> find(const std::string& digest, Timestamp now) const;
+
+  // Returns the subject that a token of an issuer proves, with the roles of it and of its groups.
+  policy::Subject subject_of(const identity::Identity& identity) const;
 
   // Returns the roles of a subject that is no token.
   std::vector<RoleBinding> roles_of(const std::string& subject) const;
