@@ -25,8 +25,9 @@ constexpr const char* kFooter =
     "5 no server or not now, 6 denied; `berth run` exits with the job's own code.\n"
     "The server is found by --server or $BERTH_SERVER: https://HOST:PORT, http://127.0.0.1:PORT or unix:PATH.\n"
     "Default: the Unix socket of a server on this machine, where your login name says who you are; else\n"
-    "http://127.0.0.1:6380. The token is found by --token-file, $BERTH_TOKEN_FILE, $BERTH_TOKEN or, but not for\n"
-    "a socket, ~/.local/state/berth/token. For https: --ca, --cert and --cert-key, or $BERTH_CA, $BERTH_CERT, "
+    "http://127.0.0.1:6380. The token is found by --token-file, $BERTH_TOKEN_FILE, $BERTH_TOKEN, the context that\n"
+    "`berth login` signed in or, but not for a socket, ~/.local/state/berth/token. For https: --ca, --cert and "
+    "--cert-key, or $BERTH_CA, $BERTH_CERT, "
     "$BERTH_KEY.\n"
     "`berth COMMAND --help` says more, with an example.";
 
@@ -89,6 +90,8 @@ class Declarations {
     app_.failure_message(CLI::FailureMessage::simple);
     app_.add_option("--server", connection.server, "the server's address: a URL, or unix:PATH")->type_name("URL");
     app_.add_option("--token-file", connection.token_file, "file with the bearer token")->type_name("FILE");
+    app_.add_option("--context", connection.context, "a server of `berth context` (the current one)")
+        ->type_name("NAME");
     app_.add_option("--ca", connection.ca, "authorities of the server's certificate, PEM")->type_name("FILE");
     app_.add_option("--cert", connection.cert, "client certificate, PEM")->type_name("FILE");
     app_.add_option("--cert-key", connection.cert_key, "its private key, PEM")->type_name("FILE");
@@ -433,6 +436,40 @@ void Declarations::declare_cluster() {
   tokens.add_option("--user", token->user, "the owner of the jobs that it submits (NAME)")->type_name("USER");
   tokens.add_option("--expires", token->expires, "when it ends, at most 366d (90d)")->type_name("SPAN");
   add_show(tokens, token->show);
+
+  auto login = std::make_shared<LoginOptions>();
+  CLI::App& signing = command("Sign-in", "login", "Sign in at an identity provider, for the server of a context",
+                              "berth login --server https://berth.example.com --issuer https://login.example.com "
+                              "--client-id berth-cli\n"
+                              "  berth login        (again, as before)\n"
+                              "  berth login --client-credentials --issuer URL --client-id robot --client-secret-file "
+                              "FILE --resource URN",
+                              login);
+  signing.add_option("--issuer", login->issuer, "the provider's address, as the server knows it")->type_name("URL");
+  signing.add_option("--client-id", login->client_id, "what the provider calls this program")->type_name("ID");
+  signing.add_flag("--client-credentials", login->client_credentials, "sign in as a machine, by the client's secret");
+  signing.add_option("--client-secret-file", login->secret_file, "the client's secret (default: $BERTH_CLIENT_SECRET)")
+      ->type_name("FILE");
+  signing.add_option("--scope", login->scope, "what is asked for (openid offline_access)")->type_name("WORDS");
+  signing
+      .add_option("--resource", login->resource, "the server as the provider calls it; wants an access token for it")
+      ->type_name("URI");
+  signing.add_option("--audience", login->audience, "the same for providers that call it audience")->type_name("NAME");
+  signing.add_option("--issuer-ca", login->issuer_ca, "authorities of the provider's certificate, PEM")
+      ->type_name("FILE");
+
+  command("Sign-in", "logout", "Forget the tokens of a context", "berth logout", std::make_shared<LogoutOptions>());
+
+  auto context = std::make_shared<ContextOptions>();
+  CLI::App& contexts = command("Sign-in", "context", "The servers that you work with: list, use, set, delete",
+                               "berth context set lab --server https://lab.example.com\n"
+                               "  berth context use lab\n"
+                               "  berth context",
+                               context);
+  one_of(contexts.add_option("ACTION", context->action, "list, use, set or delete (list)"),
+         {"list", "use", "set", "delete"});
+  contexts.add_option("NAME", context->name, "of the context");
+  add_show(contexts, context->show);
 
   auto whoami = std::make_shared<WhoamiOptions>();
   CLI::App& identity =

@@ -18,6 +18,7 @@ inline bool has_all_columns(Format format) { return format == Format::kWide || f
 struct ConnectionOptions {
   std::string server;
   std::string token_file;
+  std::string context;    // empty: the current one
   std::string ca = {};    // authorities that the server's certificate may be of; empty: those of the system
   std::string cert = {};  // of the client
   std::string cert_key = {};
@@ -167,6 +168,23 @@ struct TokenOptions {
   std::string user;   // empty: the token's name
   std::string expires = "90d";
 };
+// Signing in at an identity provider; empty: as the context has it.
+struct LoginOptions {
+  std::string issuer, client_id, context, scope, resource, audience;
+  std::string secret_file, issuer_ca;
+  bool client_credentials = false;
+  bool server_given = false;  // by --server or $BERTH_SERVER
+};
+struct LogoutOptions {
+  std::string context;
+};
+// The servers that the user works with.
+struct ContextOptions {
+  ShowOptions show;
+  std::string action = "list";  // or use, set, delete
+  std::string name;
+  bool server_given = false;  // by --server or $BERTH_SERVER
+};
 struct WhoamiOptions {
   ShowOptions show;
 };
@@ -248,11 +266,12 @@ struct CompletionOptions {
   std::string shell;
 };
 
-using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
-                             PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions,
-                             NodesOptions, NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions,
-                             WhoamiOptions, CapacityOptions, AdviseOptions, EventsOptions, UsageOptions, PricesOptions,
-                             BillOptions, InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
-                             CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
+using Command =
+    std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
+                 PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions, NodesOptions,
+                 NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions, LoginOptions, LogoutOptions,
+                 ContextOptions, WhoamiOptions, CapacityOptions, AdviseOptions, EventsOptions, UsageOptions,
+                 PricesOptions, BillOptions, InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
+                 CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

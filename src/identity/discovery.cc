@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "identity/json_member.h"
+#include "model/issuer_url.h"
 #include "model/strict_json.h"
 
 namespace berth::identity {
@@ -35,7 +36,7 @@ Result<std::string> discover_keys_url(const Issuer& issuer, const Get& get) {
     return invalid(url + " is the document of another issuer than " + issuer.url + " (letter by letter)");
   const std::string keys_url = text_in(*object, "jwks_uri");
   if (keys_url.empty()) return invalid(url + " names no keys (`jwks_uri`)");
-  if (const std::string flaw = flaw_of_url(keys_url); !flaw.empty()) return invalid(url + ": jwks_uri: " + flaw);
+  if (const std::string flaw = flaw_of_issuer_url(keys_url); !flaw.empty()) return invalid(url + ": jwks_uri: " + flaw);
   return keys_url;
 }
 

@@ -29,7 +29,4 @@ struct Issuer {
 // Returns the issuers in `text`. An error has a line for each mistake, FILE:LINE:COLUMN: PATH: what is wrong.
 Result<std::vector<Issuer>> read_issuers(std::string_view text, std::string_view file);
 
-// Returns why keys must not be fetched from this address, or nothing. Allowed are https, and http on this machine.
-std::string flaw_of_url(std::string_view url);
-
 }  // namespace berth::identity

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "identity/test_keys.h"
+#include "model/issuer_url.h"
 
 namespace berth::identity {
 namespace {
@@ -49,10 +50,10 @@ TEST_CASE("issuers: a mistake is told with its place") {
 
 TEST_CASE("issuers: http is for this machine alone") {
   for (const char* good : {"https://x", "http://127.0.0.1:1/a", "http://localhost", "http://[::1]:80/x"})
-    CHECK_EQ(flaw_of_url(good), "");
+    CHECK_EQ(flaw_of_issuer_url(good), "");
   for (const char* bad : {"http://127.0.0.1.example.com", "http://localhost.example.com", "ftp://x", "https://",
                           "https://a@b", "https://x?y", "https://x#y", "file:///etc/passwd", "http://[::2]", "x"})
-    CHECK_MESSAGE(flaw_of_url(bad) != "", bad);
+    CHECK_MESSAGE(flaw_of_issuer_url(bad) != "", bad);
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 
 #include "base/check.h"
 #include "identity/json_member.h"
+#include "model/base64url.h"
 #include "model/strict_json.h"
 
 namespace berth::identity {
@@ -15,36 +15,6 @@ namespace json = boost::json;
 
 constexpr std::size_t kLongestKeyId = 256;
 constexpr JsonLimits kClaimLimits{.bytes = kMostTokenBytes, .depth = 8};
-
-int value_of(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '-') return 62;
-  if (c == '_') return 63;
-  return -1;
-}
-
-// base64url without padding (RFC 7515, section 2). Leftover bits must be zero, so that one text has one form.
-Result<std::string> decode_base64url(std::string_view text) {
-  if (text.size() % 4 == 1) return invalid("a part of the token has an impossible length");
-  std::string bytes;
-  bytes.reserve(text.size() * 3 / 4);
-  std::uint32_t bits = 0;
-  unsigned count = 0;
-  for (const char c : text) {
-    const int value = value_of(c);
-    if (value < 0) return invalid("the token has other characters than base64url");
-    bits = (bits << 6U) | static_cast<std::uint32_t>(value);
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    bytes += static_cast<char>((bits >> count) & 0xffU);
-    bits &= (1U << count) - 1U;
-  }
-  if (bits != 0) return invalid("a part of the token has bits left over");
-  return bytes;
-}
 
 Result<json::object> decode_object(std::string_view text, const char* part) {
   const auto bytes = decode_base64url(text);
