@@ -34,6 +34,7 @@ const provider = new Provider(issuer, {
     {
       client_id: 'robot',
       client_secret: 'not-a-real-secret',
+      id_token_signed_response_alg: state.algorithm,
       grant_types: ['client_credentials'],
       response_types: [],
       redirect_uris: [],
