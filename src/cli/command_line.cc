@@ -471,6 +471,24 @@ void Declarations::declare_cluster() {
   contexts.add_option("NAME", context->name, "of the context");
   add_show(contexts, context->show);
 
+  auto auth = std::make_shared<AuthOptions>();
+  CLI::App& asking =
+      command("Sign-in", "auth", "What a subject may do: can-i asks one thing, explain tells all its roles",
+              "berth auth can-i submit research/nlp\n"
+              "  berth auth can-i stop-job 17\n"
+              "  berth auth can-i stop-job research --owner corp:bob --as user:corp:ada --group corp:nlp\n"
+              "  berth auth explain",
+              auth);
+  one_of(asking.add_option("ACTION", auth->action, "can-i or explain (explain)"), {"can-i", "explain"});
+  asking.add_option("VERB", auth->verb, "with can-i: what is to be done, such as submit (docs/roles.md)");
+  asking.add_option("OBJECT", auth->object, "a queue, or a job's number (the root)");
+  asking.add_option("--as", auth->subject, "another subject, such as user:corp:ada or token:ci")->type_name("SUBJECT");
+  asking.add_option("--group", auth->groups, "with --as: a group of it, such as corp:nlp; may be given again")
+      ->allow_extra_args(false)
+      ->type_name("GROUP");
+  asking.add_option("--owner", auth->owner, "whose jobs in the queue (the subject's own)")->type_name("USER");
+  add_show(asking, auth->show);
+
   auto whoami = std::make_shared<WhoamiOptions>();
   CLI::App& identity =
       command("Cluster", "whoami", "Who the server takes you for, and your roles", "berth whoami", whoami);

@@ -96,7 +96,7 @@ int perform(CommandLine line) {
   }
   const auto code = std::visit([&session](const auto& options) { return run(options, session); }, line.command);
   if (!std::cout.flush()) return fail({ErrorCode::kIo, "the output could not be written"});
-  return code ? *code : fail(with_hint(code.error(), server));
+  return code ? *code : fail(sign_in ? with_hint(code.error(), server) : code.error());
 }
 
 }  // namespace

@@ -168,6 +168,16 @@ struct TokenOptions {
   std::string user;   // empty: the token's name
   std::string expires = "90d";
 };
+// What a subject may do, asked without trying.
+struct AuthOptions {
+  ShowOptions show;
+  std::string action = "explain";  // or can-i
+  std::string verb;
+  std::string object;               // a queue, / or a job's number; empty: the root
+  std::string subject;              // --as; empty: the user
+  std::vector<std::string> groups;  // of --as
+  std::string owner;                // of jobs in the queue; empty: the subject's own
+};
 // Signing in at an identity provider; empty: as the context has it.
 struct LoginOptions {
   std::string issuer, client_id, context, scope, resource, audience;
@@ -266,12 +276,12 @@ struct CompletionOptions {
   std::string shell;
 };
 
-using Command =
-    std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
-                 PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions, NodesOptions,
-                 NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions, LoginOptions, LogoutOptions,
-                 ContextOptions, WhoamiOptions, CapacityOptions, AdviseOptions, EventsOptions, UsageOptions,
-                 PricesOptions, BillOptions, InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
-                 CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
+using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
+                             PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions,
+                             NodesOptions, NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions,
+                             AuthOptions, LoginOptions, LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions,
+                             AdviseOptions, EventsOptions, UsageOptions, PricesOptions, BillOptions, InvoiceOptions,
+                             ApplyOptions, DiffOptions, CheckOptions, ConfigOptions, CheckpointDoneOptions,
+                             SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

@@ -35,8 +35,11 @@ class AccessTable {
  private:
   mutable std::mutex mutex_;
   std::map<std::string, TokenCreated> by_digest_;
-  std::map<std::string, std::string> digest_of_;  // by name
-  std::vector<RoleBinding> configured_;
+  std::map<std::string, std::string> digest_of_;                // by name
+  std::map<std::string, std::vector<RoleBinding>> configured_;  // by subject
+
+  void configure(const std::vector<RoleBinding>& bindings);
+  void add_roles(const std::string& subject, std::vector<RoleBinding>& roles) const;  // requires the lock
 };
 
 }  // namespace berth::daemon

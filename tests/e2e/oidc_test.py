@@ -168,6 +168,18 @@ def a_user_signs_in_by_the_device_flow(home):
     refused = world.berth("submit", "--queue", "other", "--gpus", "1", "--", "true")
     assert refused.returncode == 6, refused
     assert "user:corp:ada may not submit in queue other" in refused.stderr, refused.stderr
+    assert world.done("auth", "can-i", "submit", "research") == "yes: group:corp:nlp is member at research\n"
+    assert world.done("auth", "can-i", "stop-job", str(job)).startswith("yes")
+    denied = world.berth("auth", "can-i", "submit", "other")
+    assert (denied.returncode, denied.stdout) == (1, "no; that takes the role member at other\n"), denied
+    assert world.berth("auth", "can-i", "stop-job", "research", "--owner", "corp:eve").returncode == 1
+    explained = world.done("auth", "explain")
+    assert "in group:corp:nlp\ngroup:corp:nlp is member at research and below" in explained, explained
+    assert world.berth("auth", "explain", "--as", "user:corp:robot").returncode == 6  # others are for auditors
+    token_file = os.path.join(world.server.data, "token")
+    assert "yes" in world.done("auth", "can-i", "submit", "research", "--as", "user:corp:eve", "--group", "corp:nlp",
+                               "--token-file", token_file)
+    assert "no" in world.berth("auth", "can-i", "submit", "research", "--as", "user:corp:eve", "--token-file", token_file).stdout
     own = world.server.ask("POST", "/v1/tokens", {"name": "ci", "role": "viewer", "queue": "other", "expires_in_s": 60})
     assert "token:ci" in world.done("whoami", BERTH_TOKEN=own["token"])  # the environment wins over the context
     os.chmod(world.credentials, 0o644)

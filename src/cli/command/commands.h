@@ -23,6 +23,7 @@ Result<int> run(const NodeActionOptions& options, Session& session);
 Result<int> run(const MaintenanceOptions& options, Session& session);
 Result<int> run(const ClockOptions& options, Session& session);
 Result<int> run(const TokenOptions& options, Session& session);
+Result<int> run(const AuthOptions& options, Session& session);
 Result<int> run(const LoginOptions& options, Session& session);
 Result<int> run(const LogoutOptions& options, Session& session);
 Result<int> run(const ContextOptions& options, Session& session);
