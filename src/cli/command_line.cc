@@ -546,7 +546,7 @@ void Declarations::declare_cluster() {
   invoicing.add_option("--month", invoice->month, "a month of UTC, such as 2026-11 (the present one)")
       ->type_name("MONTH");
   one_of(invoicing.add_option("-o,--output", invoice->form, "how it is shown (table)"),
-         {"table", "json", "csv", "html", "hledger"});
+         {"table", "json", "csv", "html", "hledger", "focus"});
 
   auto events = std::make_shared<EventsOptions>();
   CLI::App& following =
@@ -657,11 +657,18 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--node-at", "PATH", "where it stands in the topology, as b1/r1"},
     ElsewhereFlag{"serve dev", "--node-label", "KEY=VALUE", "a label of it; may be given again"},
     ElsewhereFlag{"serve dev", "--node-taint", "NAME", "a taint of it; may be given again"},
+    ElsewhereFlag{"serve dev", "--task-user", "NAME", "server of root: the account for users who have none here"},
+    ElsewhereFlag{"serve dev", "--task-uid-range", "FROM-TO", "server of root: instead, uids of which each gets one"},
     ElsewhereFlag{"serve dev", "--simulate-gpus", "GPUS", "declare GPUs where there are none"},
     ElsewhereFlag{"serve dev", "--checkpoint-every", "N", "events between two checkpoints of the state"},
     ElsewhereFlag{"serve dev", "--ready-file", "FILE", "write the URL here once requests are served"},
     ElsewhereFlag{"dev", "--stop", nullptr, "end all jobs that it left running, and exit"},
     ElsewhereFlag{"serve", "--no-node", nullptr, "control plane only"},
+    ElsewhereFlag{"serve", "--backend", "NAME", "where tasks run: local or kubernetes"},
+    ElsewhereFlag{"serve", "--kubeconfig", "FILE", "the cluster and who berth is there"},
+    ElsewhereFlag{"serve", "--kubernetes-namespace", "NAMESPACE", "where the Lease of the server is"},
+    ElsewhereFlag{"serve", "--cell", "NAME", "name of the cluster as a cell"},
+    ElsewhereFlag{"serve", "--topology-labels", "KEYS", "labels of nodes that are levels of the topology"},
     ElsewhereFlag{"scenario", "--rewrite", nullptr, "put what happens into the files, instead of comparing"},
 };
 

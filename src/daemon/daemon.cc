@@ -1,10 +1,15 @@
 #include "daemon/daemon.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <future>
+#include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "api/http/authenticator.h"
@@ -19,6 +24,8 @@
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
 #include "daemon/issuer_door.h"
+#include "daemon/job_news.h"
+#include "daemon/kubernetes_flags.h"
 #include "daemon/log_check.h"
 #include "daemon/loop.h"
 #include "daemon/machine.h"
@@ -63,6 +70,13 @@ std::vector<backend::FormerNode> former_nodes(const state::State& state, const N
     }
   }
   return former;
+}
+
+// Another server schedules the cluster: nothing more may be written there, and nothing be decided about it.
+[[noreturn]] void end_for_lost_lease(const Error& lost) {
+  spdlog::critical("{} Nothing acknowledged is lost; pods go on running.", lost.message);
+  spdlog::shutdown();
+  ::_exit(exit_code_of(lost.code));
 }
 
 // The backend of a control plane without a node of its own.
@@ -138,15 +152,21 @@ class Daemon::Impl {
     if (!recovered) return recovered.error();
     reader_ = std::move(recovered->reader);
     if (auto ok = make_backend(recovered->state); !ok) return ok;
+    if (options_.kubernetes) news_ = std::make_unique<JobNewsDesk>(*reader_, *log_, *backend_, clock_);
     clock_.begin(options_.data_dir, recovered->state.now(), options_.max_downtime_s * 1000);
     loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_, clock_);
+    // The first request of all: what a backend then submits may name queues of this configuration.
+    if (options_.config) put_config(*options_.config);
     if (auto started = backend_->start([this](Command report) { take_report(std::move(report)); }); !started)
       return started;
     for (const std::string& warning : log_->warnings()) notes_.push_back(warning);
-    for (const std::string& warning : backend_->warnings()) notes_.push_back(warning);
+    // Those of a cluster pass, and are in the log already.
+    if (!options_.kubernetes) {
+      for (const std::string& warning : backend_->warnings()) notes_.push_back(warning);
+    }
     loop_->start();
     if (options_.config) {
-      if (auto applied = apply_config(*options_.config); !applied) return applied;
+      if (auto applied = config_applied_.get(); !applied) return applied;
     }
     measure();
     if (auto served = serve(); !served) return served;
@@ -164,6 +184,7 @@ class Daemon::Impl {
     if (loop_) loop_->stop();
     if (backend_) backend_->stop();
     if (reader_) reader_->stop();
+    news_.reset();
     server_.reset();
   }
 
@@ -190,24 +211,44 @@ class Daemon::Impl {
                      "put TLS in front (a reverse proxy, `ssh -L`)");
     if (tls.certificate.empty()) return {};
     auto loaded = http::TlsCredentials::load(tls);
-    if (!loaded) return loaded.error();
+    if (!loaded) return invalid(loaded.error().message);  // the flag names it: starting again does not help
     tls_ = std::move(*loaded);
     return {};
   }
 
   Result<void> describe_node() {
+    if (options_.kubernetes) {
+      auto credentials = read_credentials(*options_.kubernetes);
+      if (!credentials) return credentials.error();
+      credentials_ = std::move(*credentials);
+      options_.no_node = true;
+    }
     if (options_.no_node) {
+      if (!options_.task_users.account.empty() || !options_.task_users.range.empty())
+        return invalid("--no-node: then no task runs here, for --task-user and --task-uid-range");
       if (!options_.node_flags.any()) return {};
-      return invalid("--no-node: then there is no node for --node-pool, --node-at, --node-label and --node-taint");
+      const std::string flag = options_.kubernetes ? "--backend kubernetes" : "--no-node";
+      return invalid(flag + ": then there is no node for --node-pool, --node-at, --node-label and --node-taint");
     }
     auto machine = describe_machine(options_.node_name, options_.simulate_gpus);
     if (!machine) return machine.error();
     machine_ = std::move(*machine);
     if (auto ok = put_node_flags(options_.node_flags, machine_.node); !ok) return ok;
+    auto users = backend::TaskUsers::open(options_.task_users, options_.data_dir);
+    if (!users) return users.error();
+    users_ = std::move(*users);
     return options_.config ? check_place(machine_.node, *options_.config) : Result<void>();
   }
 
   Result<void> make_backend(const state::State& state) {
+    if (options_.kubernetes) {
+      auto made = make_kubernetes_backend(
+          *options_.kubernetes, std::move(credentials_), options_.data_dir, [this] { return clock_.now(); },
+          end_for_lost_lease);
+      if (!made) return made.error();
+      backend_ = std::move(*made);
+      return {};
+    }
     if (options_.no_node) {
       backend_ = std::make_unique<NoBackend>();
       return {};
@@ -222,33 +263,63 @@ class Daemon::Impl {
     local.former = former_nodes(state, machine_.node);
     local.data_dir = options_.data_dir;
     local.supervisor = options_.supervisor;
+    if (auto ok = open_to_tasks(config); !ok) return ok;
+    local.users = std::move(users_);
     backend_ = backend::make_local_backend(std::move(local));
     return {};
   }
 
-  void take_report(Command report) {
-    std::function<void(Result<control::Reply>)> answer;
-    if (std::holds_alternative<RegisterNode>(report)) {
-      answer = [](const Result<control::Reply>& reply) {
-        if (!reply) spdlog::error("this machine cannot be a node, so nothing runs here: {}", reply.error().message);
-      };
-    }
-    inbox_.put({std::move(report), std::move(answer)});
+  void warn_of_trust_domains(const ClusterConfig& config) {
+    std::set<std::string> domains;
+    for (const QueueConfig& queue : config.queues) domains.insert(queue.trust_domain);
+    domains.erase("");
+    const bool isolates = std::any_of(config.pools.begin(), config.pools.end(), [&](const PoolConfig& pool) {
+      return pool.name == machine_.node.pool && !pool.trust_domain_isolation.empty();
+    });
+    if (domains.size() < 2 || isolates) return;
+    notes_.push_back("the queues are of " + std::to_string(domains.size()) +
+                     " trust domains, and their tasks are not kept apart here: run the server as root, or give pool " +
+                     machine_.node.pool + " trust_domain_isolation: node, so that one waits for the other");
   }
 
-  Result<void> apply_config(const ClusterConfig& config) {
-    std::mutex mutex;
-    std::condition_variable answered;
-    std::optional<Result<control::Reply>> reply;
-    inbox_.put({ApplyConfig{config, "berth serve"}, [&](Result<control::Reply> result) {
-                  const std::lock_guard lock(mutex);
-                  reply.emplace(std::move(result));
-                  answered.notify_one();
-                }});
-    std::unique_lock lock(mutex);
-    answered.wait(lock, [&] { return reply.has_value(); });
-    if (!*reply) return reply->error();
+  // Lets the users of tasks pass through the data directory to what is theirs in it. Its own files have mode 0600.
+  Result<void> open_to_tasks(const ClusterConfig& config) {
+    spdlog::info("{}", users_.describe());
+    if (!users_.is_on()) {
+      warn_of_trust_domains(config);
+      return {};
+    }
+    if (::chmod(options_.data_dir.c_str(), 0711) != 0)
+      return Error{ErrorCode::kDenied, "cannot chmod 0711 the data directory " + options_.data_dir};
+    if (const std::string closed = backend::closed_to_others(options_.data_dir); !closed.empty()) {
+      notes_.push_back("the users that tasks run as may not enter " + closed + ", in which the data directory " +
+                       options_.data_dir +
+                       " is: no task with checkpoints can start. chmod o+x it, or move the data "
+                       "directory, to /var/lib/berth for example");
+    }
     return {};
+  }
+
+  void take_report(Command report) {
+    Answer answer;
+    if (const auto* node = std::get_if<RegisterNode>(&report)) {
+      answer = [this, name = node->spec.name](const Result<control::Reply>& reply) {
+        if (reply) return;
+        const std::string what = options_.kubernetes ? "node " + name : "this machine";
+        spdlog::error("{} cannot be a node, so nothing runs there: {}", what, reply.error().message);
+      };
+    } else if (const auto* job = std::get_if<SubmitJob>(&report)) {
+      answer = news_->answer_for(job->key);
+    }
+    inbox_.put({std::move(report), std::move(answer), true});
+  }
+
+  void put_config(const ClusterConfig& config) {
+    const auto applied = std::make_shared<std::promise<Result<void>>>();
+    config_applied_ = applied->get_future();
+    inbox_.put({ApplyConfig{config, "berth serve"}, [applied](const Result<control::Reply>& reply) {
+                  applied->set_value(reply ? Result<void>() : Result<void>(reply.error()));
+                }});
   }
 
   // Starts the sampling of GPUs. Simulated GPUs have no utilization.
@@ -327,15 +398,19 @@ class Daemon::Impl {
   DaemonOptions options_;
   std::vector<std::string> notes_;
   Machine machine_;
+  backend::TaskUsers users_;  // until the backend has it
   std::string url_;
   std::string token_file_;
   std::string socket_;
   std::shared_ptr<http::TlsCredentials> tls_;  // null: plain HTTP
+  std::future<Result<void>> config_applied_;
   Inbox inbox_;
   ServerClock clock_;
   std::unique_ptr<store::SqliteLog> log_;
   std::unique_ptr<Reader> reader_;
+  backend::Credentials credentials_;  // with --backend kubernetes, until the backend has them
   std::unique_ptr<backend::Backend> backend_;
+  std::unique_ptr<JobNewsDesk> news_;
   std::unique_ptr<Loop> loop_;
   LogCheck log_check_;
   std::unique_ptr<Retention> retention_;

@@ -46,6 +46,8 @@ struct Flags {
   bool insecure_listen = false;  // a word of earlier releases
   bool stop_jobs = false;        // end all jobs, and serve nothing
   std::string how_to_stop = {};  // the command that does so
+  std::string backend = "local";
+  KubernetesFlags kubernetes;
 };
 
 void add_node_flags(CLI::App& app, DaemonOptions& daemon) {
@@ -65,8 +67,51 @@ void add_node_flags(CLI::App& app, DaemonOptions& daemon) {
       ->type_name("KEY=VALUE");
   each("--node-taint", daemon.node_flags.taints, "Keeps away jobs that do not tolerate this; may be given again")
       ->type_name("NAME");
+  app.add_option("--task-user", daemon.task_users.account,
+                 "Server of root: the account that runs the tasks of users who have none of that name here")
+      ->type_name("NAME");
+  app.add_option("--task-uid-range", daemon.task_users.range,
+                 "Server of root: instead, each of them gets a uid of its own here; default: 50000-59999")
+      ->type_name("FROM-TO");
   app.add_option("--simulate-gpus", daemon.simulate_gpus, "Declare GPUs where there are none, e.g. 8xH100-SXM5-80GB")
       ->type_name("GPUS");
+}
+
+void add_kubernetes_flags(CLI::App& app, Flags& flags) {
+  app.add_option("--backend", flags.backend, "Where tasks run: local (this machine) or kubernetes (pods of a cluster)")
+      ->check(CLI::IsMember({"local", "kubernetes"}).description(""))
+      ->type_name("NAME")
+      ->capture_default_str();
+  const auto option = [&app](const char* name, std::string& text, const char* says, const char* type) {
+    app.add_option(name, text, says)->type_name(type);
+  };
+  KubernetesFlags& to = flags.kubernetes;
+  option("--kubeconfig", to.kubeconfig, "The cluster and who berth is there; default: the service account of this pod",
+         "FILE");
+  option("--kubernetes-namespace", to.space,
+         "Where the Lease berth is, which keeps a second server away; default: the namespace of the kubeconfig or pod",
+         "NAMESPACE");
+  option("--cell", to.cell, "Name of the cluster as a cell; default: kubernetes", "NAME");
+  option("--topology-labels", to.topology_labels,
+         "Labels of nodes that are the levels of the topology, outermost first, as "
+         "topology.kubernetes.io/zone,example.com/rack",
+         "KEYS");
+}
+
+// The flags of a cluster say nothing without --backend kubernetes.
+Result<void> check_backend(const CLI::App& app, Flags& flags) {
+  if (flags.backend == "kubernetes") {
+    flags.daemon.kubernetes = flags.kubernetes;
+    for (const char* flag : {"--simulate-gpus", "--node-name"}) {
+      if (app.count(flag) != 0)
+        return invalid(std::string(flag) + ": with --backend kubernetes this machine is no node");
+    }
+    return {};
+  }
+  for (const char* flag : {"--kubeconfig", "--kubernetes-namespace", "--cell", "--topology-labels"}) {
+    if (app.count(flag) != 0) return invalid(std::string(flag) + " needs --backend kubernetes");
+  }
+  return {};
 }
 
 void add_common_flags(CLI::App& app, Flags& flags) {
@@ -287,9 +332,11 @@ int with_parsed(CLI::App& app, int argc, const char* const* argv, Body&& body) {
   return body();
 }
 
+// The home of root is closed to the users that tasks run as.
 std::string default_data_dir() {
   const char* state_home = std::getenv("XDG_STATE_HOME");
   if (state_home != nullptr && *state_home == '/') return std::string(state_home) + "/berth";
+  if (::geteuid() == 0) return "/var/lib/berth-dev";
   const char* home = std::getenv("HOME");
   return std::string(home == nullptr ? "." : home) + "/.local/state/berth";
 }
@@ -298,16 +345,21 @@ std::string default_data_dir() {
 
 int serve_main(int argc, const char* const* argv, const api::Page& page) {
   CLI::App app(
-      "Serve: keep the event log, decide, and run tasks on this machine.\n\nExamples:\n"
+      "Serve: keep the event log, decide, and run tasks on this machine or in a Kubernetes cluster.\n\nExamples:\n"
       "  berth serve --config cluster.yaml --data /var/lib/berth\n"
-      "  berth serve --data /var/lib/berth --node-pool big --node-at b1/r1 --node-label disk=nvme --node-taint spot\n",
+      "  berth serve --data /var/lib/berth --node-pool big --node-at b1/r1 --node-label disk=nvme --node-taint spot\n"
+      "  berth serve --data /var/lib/berth --config cluster.yaml --backend kubernetes --kubeconfig ~/.kube/config\n",
       "berth serve");
   Flags flags;
   flags.daemon.page = &page;
   add_common_flags(app, flags);
   app.add_flag("--no-node", flags.daemon.no_node, "Control plane only: run no task on this machine");
+  add_kubernetes_flags(app, flags);
   app.get_option("--data")->required();
-  return with_parsed(app, argc, argv, [&] { return run(flags); });
+  return with_parsed(app, argc, argv, [&] {
+    if (auto ok = check_backend(app, flags); !ok) return report(ok.error());
+    return run(flags);
+  });
 }
 
 int dev_main(int argc, const char* const* argv, const api::Page& page) {

@@ -214,6 +214,19 @@ Target split(std::string_view sent) {
 
 }  // namespace
 
+namespace {
+
+// A browser shows a client certificate to the server whichever page makes it ask, so pages of other sites could give
+// orders with it. Browsers say which page asks.
+bool is_of_another_site(const Request& request) {
+  const std::string_view site = request.header("sec-fetch-site");
+  if (!site.empty() && site != "same-origin" && site != "none") return true;
+  const std::string_view origin = request.header("origin");
+  return !origin.empty() && origin != "https://" + std::string(request.header("host"));
+}
+
+}  // namespace
+
 Response unauthenticated(const Peer& peer, std::string_view refusal) {
   std::string detail = refusal.empty() ? "a bearer token of this server is needed" : std::string(refusal);
   if (!peer.refusal.empty()) detail += ": " + peer.refusal;
@@ -246,6 +259,9 @@ std::variant<Admitted, Response, Waiting> decide(Head head, const Target& target
     auto found = authenticator.identify(request.header("authorization"), peer);
     if (!found.subject && found.until_known) return Waiting{std::move(found.until_known)};
     if (!found.subject) return unauthenticated(peer, found.refusal);
+    if (found.subject->proof == kByCertificate && is_of_another_site(request)) {
+      return problem(403, "cross-site", "a page of another site asks with the browser's certificate; that is refused");
+    }
     request.subject = found.subject->name;
     request.principal = std::move(*found.subject);
   }

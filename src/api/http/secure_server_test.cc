@@ -268,6 +268,13 @@ TEST_CASE("secure server: a client certificate says who asks, unless there is a 
   CHECK(ends_with(answer("ada", kBearer), "ann by token over tls"));
   CHECK(answer("ada", "Authorization: Bearer " + std::string(64, 'c') + "\r\n").starts_with("HTTP/1.1 401"));
   CHECK(answer("").starts_with("HTTP/1.1 401"));
+  for (const char* other : {"Sec-Fetch-Site: cross-site\r\n", "Sec-Fetch-Site: same-site\r\n",
+                            "Origin: https://evil\r\n", "Origin: null\r\n", "Origin: http://x\r\n"}) {
+    CHECK(answer("ada", other).starts_with("HTTP/1.1 403"));
+    CHECK(answer("ada", other + kBearer).starts_with("HTTP/1.1 200"));  // no browser adds a token by itself
+  }
+  for (const char* own : {"Sec-Fetch-Site: same-origin\r\n", "Sec-Fetch-Site: none\r\n", "Origin: https://x\r\n"})
+    CHECK(answer("ada", own).starts_with("HTTP/1.1 200"));
   CHECK(answer("two").find("has to be the only one") != std::string::npos);
   CHECK(answer("nameless").find("neither a SPIFFE id nor a common name") != std::string::npos);
   CHECK(answer("old").empty());
