@@ -16,8 +16,8 @@ inline bool has_all_columns(Format format) { return format == Format::kWide || f
 
 // How to find the server; empty: as the environment says (connection.h).
 struct ConnectionOptions {
-  std::string server;
-  std::string token_file;
+  std::string server = {};
+  std::string token_file = {};
   std::string ca = {};    // authorities that the server's certificate may be of; empty: those of the system
   std::string cert = {};  // of the client
   std::string cert_key = {};

@@ -207,7 +207,7 @@ class Daemon::Impl {
                      "put TLS in front (a reverse proxy, `ssh -L`)");
     if (tls.certificate.empty()) return {};
     auto loaded = http::TlsCredentials::load(tls);
-    if (!loaded) return loaded.error();
+    if (!loaded) return invalid(loaded.error().message);  // the flag names it: starting again does not help
     tls_ = std::move(*loaded);
     return {};
   }
@@ -352,9 +352,9 @@ class Daemon::Impl {
   Machine machine_;
   std::string url_;
   std::string token_file_;
-  std::future<Result<void>> config_applied_;
   std::string socket_;
   std::shared_ptr<http::TlsCredentials> tls_;  // null: plain HTTP
+  std::future<Result<void>> config_applied_;
   Inbox inbox_;
   ServerClock clock_;
   std::unique_ptr<store::SqliteLog> log_;

@@ -92,6 +92,7 @@ Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(const Kubernet
   options.space = credentials.space;
   options.credentials = std::move(credentials);
   options.identity = name_of_host() + "_" + *id;
+  options.cluster.log = *id;
   options.seed = Hasher().add(options.identity).digest();
   options.cluster.cell = flags.cell;
   options.cluster.topology = std::move(*labels);

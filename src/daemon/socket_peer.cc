@@ -68,9 +68,13 @@ http::Peer peer_of_socket(int socket) {
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 || credentials.pid <= 0)
     return nobody("the kernel does not say which process has connected to the socket");
   const PeerProcess process(socket, credentials.pid);
-  const bool is_task = executor::belongs_to_task(credentials.pid);
+  const auto is_task = executor::belongs_to_task(credentials.pid);
   if (!process.is_there()) return nobody("the process that has connected to the socket has ended");
-  if (is_task) return nobody("a process of a task is nobody on the Unix socket, whatever user it has");
+  if (!is_task)
+    return nobody(
+        "it cannot be told whether the process that has connected to the socket is of a task (is /proc mounted "
+        "with hidepid?)");
+  if (*is_task) return nobody("a process of a task is nobody on the Unix socket, whatever user it has");
   const bool is_admin = credentials.uid == 0 || credentials.uid == ::geteuid();
   std::string name = login_name(credentials.uid);
   if (name.empty() && is_admin) name = "uid-" + std::to_string(credentials.uid);

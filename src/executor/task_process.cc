@@ -61,13 +61,14 @@ bool is_task_cgroup(std::string_view line) {
   return false;
 }
 
-bool belongs_to_task(pid_t pid) {
+std::optional<bool> belongs_to_task(pid_t pid) {
   const std::string groups = proc_text(pid, "cgroup");
-  if (groups.empty() || is_in_task_cgroup(groups)) return true;
+  if (groups.empty()) return std::nullopt;
+  if (is_in_task_cgroup(groups)) return true;
   for (int look = 0; look < kLooks; ++look) {
-    if (const auto below = is_below_supervisor(pid)) return *below;
+    if (const auto below = is_below_supervisor(pid)) return below;
   }
-  return true;
+  return std::nullopt;
 }
 
 }  // namespace berth::executor

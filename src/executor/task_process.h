@@ -5,13 +5,14 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string_view>
 
 namespace berth::executor {
 
-// Returns true also if it cannot be told, because the process has ended or may not be looked at. Requires, to be about
+// Returns nothing if it cannot be told, because the process has ended or may not be looked at. Requires, to be about
 // the right process, that `pid` is not reused meanwhile.
-bool belongs_to_task(pid_t pid);
+std::optional<bool> belongs_to_task(pid_t pid);
 
 // Returns true if a line of /proc/PID/cgroup is that of a task: a part of its path is named as the executor names its
 // places, berth- and 16 hexadecimal digits.

@@ -31,7 +31,7 @@ pid_t waiting_child(int read_end) {
 }
 
 TEST_CASE("what is below a supervisor belongs to a task; the supervisor's parent does not") {
-  CHECK_FALSE(belongs_to_task(::getpid()));
+  CHECK(belongs_to_task(::getpid()) == false);
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const pid_t supervisor = ::fork();
@@ -39,7 +39,7 @@ TEST_CASE("what is below a supervisor belongs to a task; the supervisor's parent
     ::close(ends[1]);
     ::prctl(PR_SET_NAME, "berth-supervise");
     const pid_t child = waiting_child(ends[0]);
-    const bool found = belongs_to_task(child) && belongs_to_task(::getpid());
+    const bool found = belongs_to_task(child) == true && belongs_to_task(::getpid()) == true;
     ::kill(child, 9);
     ::_exit(found ? 7 : 0);
   }
@@ -54,7 +54,7 @@ TEST_CASE("of a process that has ended it cannot be told") {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   REQUIRE(::waitpid(child, nullptr, 0) == child);
-  CHECK(belongs_to_task(child));
+  CHECK_FALSE(belongs_to_task(child).has_value());
 }
 
 }  // namespace

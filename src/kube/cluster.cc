@@ -127,7 +127,9 @@ void Cluster::Impl::tick() {
     consider(key);
   }
   for (auto& [uid, pod] : pods_) {
-    if (pod.object.task && !pod.assigned) count_foreign(pod);
+    if (!pod.object.task || pod.assigned) continue;
+    count_foreign(pod);
+    follow(uid, pod);
   }
   for (auto& [name, node] : nodes_) {
     if (is_unsettled(name, node)) update_node(name, node);
@@ -144,6 +146,7 @@ Output Cluster::Impl::take() {
 Cluster::Cluster(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 Cluster::~Cluster() = default;
 Cluster::Cluster(Cluster&&) noexcept = default;
+Cluster& Cluster::operator=(Cluster&&) noexcept = default;
 
 void Cluster::observe(Kind kind, const boost::json::object& object, bool deleted, Timestamp now) {
   impl_->at(now);

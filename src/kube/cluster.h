@@ -56,6 +56,7 @@ struct Options {
   std::string scheduler = "berth";         // spec.schedulerName of the pods that it takes
   std::vector<std::string> topology = {};  // label keys of the configured levels, outermost first
   std::int64_t pod_wait_s = 120;           // how long a start waits for its pod to exist
+  std::string log = {};                    // id of the log; pods that are bound by another are foreign
 };
 
 struct Output {
@@ -68,6 +69,7 @@ class Cluster {
   explicit Cluster(Options options);
   ~Cluster();
   Cluster(Cluster&&) noexcept;
+  Cluster& operator=(Cluster&&) noexcept;
 
   // An object was added or has changed, or (`deleted`) is gone. `now` is the server's clock.
   void observe(Kind kind, const boost::json::object& object, bool deleted, Timestamp now);

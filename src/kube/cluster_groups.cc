@@ -13,10 +13,6 @@ namespace {
 // A group whose job is live, but none of whose pods waits or runs, has been deleted, unless its controller makes new
 // ones within this time.
 constexpr std::int64_t kDesertedMs = 60'000;
-// Pods that carry the key of a task that the core does not know count as foreign from this time after the start on.
-constexpr std::int64_t kUnclaimedMs = 30'000;
-
-bool is_over(const PodObject& pod) { return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed; }
 
 // A name of berth made of names of Kubernetes, which may be longer.
 std::string job_name(std::string name) {
@@ -126,8 +122,10 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
   const auto [at, fresh] = pods_.try_emplace(uid);
   Pod& pod = at->second;
   pod.object = std::move(*read);
+  if (pod.object.log != options_.log) pod.object.task.reset();  // another berth has bound it
   const PodObject& now = pod.object;
   if (fresh) {
+    if (now.unreadable) warn("pod " + shown(now.name_space, 80) + "/" + shown(now.name, 80) + ": " + now.wish.problem);
     if (!now.owner_uid.empty()) by_owner_[now.owner_uid].insert(uid);
     if (!now.wish.pod_group.empty()) {
       pod.owner_group = now.name_space + "/" + now.wish.pod_group;
@@ -286,9 +284,12 @@ void Cluster::Impl::consider(const std::string& group_key) {
     for (const TaskKey& key : waiting) try_bind(key, tasks_.at(key));
     return;
   }
-  if (group.submitting || group.cancelled || !group.refused_at.is_never() || group.size == 0) return;
+  if (group.submitting || group.cancelled || !group.refused_at.is_never()) return;
   const std::vector<Pod*> pods = waiting_pods(group);
-  if (pods.empty() || pods.size() < static_cast<std::size_t>(group.size)) return;
+  for (Pod* pod : pods) {  // said at once, also where the gang is not whole yet
+    if (!pod->object.wish.problem.empty()) tell(*pod, "NotSchedulable", pod->object.wish.problem, true);
+  }
+  if (pods.empty() || group.size == 0 || pods.size() < static_cast<std::size_t>(group.size)) return;
   const std::string key = "kube/" + options_.cell + "/" + group_key + "/" + pods.front()->object.uid;
   if (key == group.key) return;  // these very pods were a job that is over
   auto job = job_of(group, pods);

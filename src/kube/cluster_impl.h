@@ -20,6 +20,10 @@ namespace berth::kube {
 inline constexpr std::string_view kAlone = "pod/";
 inline constexpr std::string_view kOfJob = "job/";
 
+// The core names its tasks within this time after a start. A pod that is bound as any other task is a stray from then
+// on.
+inline constexpr std::int64_t kUnclaimedMs = 30'000;
+
 class Cluster::Impl {
  public:
   explicit Impl(Options options) : options_(std::move(options)) {}
@@ -47,10 +51,11 @@ class Cluster::Impl {
   struct Pod {
     PodObject object;
     std::string group;
-    std::string owner_group;          // namespace/name of its PodGroup; empty: none
-    std::optional<TaskKey> assigned;  // the task that it is, or that it is being bound as
-    std::string foreign_on;           // the node where its use is counted as foreign; empty: it is not
-    std::string told;                 // the last text of its condition
+    std::string owner_group;                      // namespace/name of its PodGroup; empty: none
+    std::optional<TaskKey> assigned;              // the task that it is, or that it is being bound as
+    std::string foreign_on;                       // the node where its use is counted as foreign; empty: it is not
+    std::string told;                             // the last text of its condition
+    Timestamp delete_asked = Timestamp::never();  // strays
   };
   struct Node {
     NodeObject object;
@@ -142,6 +147,7 @@ class Cluster::Impl {
   void send_binding(const TaskKey& key, const Task& task, const Pod& pod);
   void send_look(const TaskKey& key, const Pod& pod);
   void send_delete(const TaskKey& key, Task& task, const Pod& pod);
+  void send_stray_delete(Pod& pod);
   void send_mark(const TaskKey& key, const Pod& pod);
   void tell(Pod& pod, const std::string& reason, const std::string& text, bool with_event);
 

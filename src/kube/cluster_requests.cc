@@ -33,7 +33,7 @@ void Cluster::Impl::send_binding(const TaskKey& key, const Task& task, const Pod
                            {{"name", object.name},
                             {"namespace", object.name_space},
                             {"uid", object.uid},
-                            {"annotations", {{kTaskAnnotation, text_of_task(key)}}}}},
+                            {"annotations", {{kTaskAnnotation, text_of_task(key)}, {kLogAnnotation, options_.log}}}}},
                           {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", task.start.node}}}};
   send({0, Method::kPost, path_of(object) + "/binding", std::string(kJson), json::serialize(body), true}, Asked::kBind,
        key);
@@ -51,8 +51,8 @@ void Cluster::Impl::send_mark(const TaskKey& key, const Pod& pod) {
                                {"message", "berth stops task " + text_of_task(key)},
                                {"lastTransitionTime", seconds_of(now_)}};
   send({0, Method::kPatch, path_of(pod.object) + "/status", "application/strategic-merge-patch+json",
-        json::serialize(json::object{
-            {"metadata", {{"uid", pod.object.uid}}}, {"status", {{"conditions", json::array{condition}}}}}),
+        json::serialize(json::object{{"metadata", {{"uid", pod.object.uid}}},
+                                     {"status", {{"conditions", json::array{condition}}}}}),
         true},
        Asked::kMark, key);
 }
@@ -66,6 +66,19 @@ void Cluster::Impl::send_delete(const TaskKey& key, Task& task, const Pod& pod) 
                           {"gracePeriodSeconds", task.grace_s},
                           {"preconditions", {{"uid", pod.object.uid}}}};
   send({0, Method::kDelete, path_of(pod.object), std::string(kJson), json::serialize(body), true}, Asked::kDelete, key);
+}
+
+// Deletes a pod that was bound as a task which does not run: its binding took effect after it was given up.
+void Cluster::Impl::send_stray_delete(Pod& pod) {
+  constexpr std::int64_t kAgainMs = 5'000;
+  constexpr std::int64_t kGraceS = 30;
+  if (!pod.delete_asked.is_never() && now_ - pod.delete_asked < kAgainMs) return;
+  pod.delete_asked = now_;
+  const json::object body{{"apiVersion", "v1"},
+                          {"kind", "DeleteOptions"},
+                          {"gracePeriodSeconds", kGraceS},
+                          {"preconditions", {{"uid", pod.object.uid}}}};
+  send({0, Method::kDelete, path_of(pod.object), std::string(kJson), json::serialize(body), true}, Asked::kTell, {});
 }
 
 // Writes into the pod's condition PodScheduled why it waits, when that has changed; with an Event, too, if wanted.

@@ -159,9 +159,13 @@ void Cluster::Impl::follow(const std::string& uid, Pod& pod) {
   if (!open_) return;
   const PodObject& object = pod.object;
   if (!pod.assigned) {
-    if (!carries_its_task(uid, pod)) return;
+    if (!object.task || !object.ours || object.node.empty() || is_over(object)) return;
     const auto waits = tasks_.find(*object.task);
-    if (waits != tasks_.end() && waits->second.phase == TaskPhase::kWaitsForPod) adopt(waits->first, waits->second);
+    if (waits != tasks_.end() && waits->second.phase == TaskPhase::kWaitsForPod && carries_its_task(uid, pod)) {
+      adopt(waits->first, waits->second);
+    } else if (now_ - opened_ >= kUnclaimedMs && !object.leaving) {
+      send_stray_delete(pod);
+    }
     return;
   }
   const auto found = tasks_.find(*pod.assigned);

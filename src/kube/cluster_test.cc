@@ -1,7 +1,8 @@
 #include "kube/cluster.h"
 
-#include <algorithm>
 #include <doctest/doctest.h>
+
+#include <algorithm>
 
 #include "kube/api_stand_in.h"
 
@@ -381,16 +382,20 @@ TEST_CASE("a key that a pod of others carries makes it no task") {
   api.start(task(1), "n1", 1);
   api.run_all();
   api.settle();
-  api.pod("forged", 2, "", R"("nodeName":"n1")", R"("annotations":{"berth.dev/task":")" + text_of_task(task(1)) + R"("})");
+  api.pod("forged", 2, "", R"("nodeName":"n1")",
+          R"("annotations":{"berth.dev/task":")" + text_of_task(task(1)) + R"("})");
+  api.settle();
+  api.pod("other-log", 2, "", R"("nodeName":"n1")",
+          R"("annotations":{"berth.dev/log":"another","berth.dev/task":")" + text_of_task(task(1)) + R"("})");
   api.settle();
   api.restart();
   api.pass(31);
+  CHECK_EQ(api.deleted.size(), 1);  // the forged one: a pod that is bound as a task which it is not
+  CHECK_EQ(api.uid_of("forged"), "");
   CHECK_EQ(api.registered.at("n1").cpu_milli, 64'000);
   CHECK_EQ(std::count_if(api.registered.at("n1").gpus.begin(), api.registered.at("n1").gpus.end(),
                          [](const Gpu& gpu) { return !gpu.healthy; }),
-           2);
-  api.phase(api.uid_of("forged"), "Succeeded");
-  api.settle();
+           2);  // what a berth with another log has bound is foreign
   CHECK_EQ(api.exit_of(task(1)), nullptr);
   CHECK(api.is_running(task(1)));
 }

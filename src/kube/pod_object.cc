@@ -11,6 +11,12 @@ namespace {
 
 namespace json = boost::json;
 
+// Names become parts of paths: the API server makes none with other letters.
+bool is_path_part(std::string_view name) {
+  return !name.empty() && name.size() <= 253 && name.front() != '.' &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == std::string_view::npos;
+}
+
 template <class Number>
 bool read_number(std::string_view text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -193,8 +199,8 @@ Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler) 
   object.uid = text_at(pod, {"metadata", "uid"});
   object.name_space = text_at(pod, {"metadata", "namespace"});
   object.name = text_at(pod, {"metadata", "name"});
-  if (object.uid.empty() || object.name.empty() || object.name_space.empty())
-    return Error{ErrorCode::kInvalid, "a Pod without metadata.uid, namespace or name"};
+  if (object.uid.empty() || !is_path_part(object.name) || !is_path_part(object.name_space))
+    return Error{ErrorCode::kInvalid, "a Pod without metadata.uid, or whose namespace or name is none"};
   object.created = text_at(pod, {"metadata", "creationTimestamp"});
   object.node = text_at(pod, {"spec", "nodeName"});
   object.ours = text_at(pod, {"spec", "schedulerName"}) == scheduler;
@@ -203,12 +209,15 @@ Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler) 
   object.phase = phase_of(pod);
   if (object.phase == PodPhase::kSucceeded || object.phase == PodPhase::kFailed) object.end = end_of(pod, object.phase);
   object.task = task_of_text(annotation(pod, kTaskAnnotation));
+  object.log = annotation(pod, kLogAnnotation);
   auto request = read_request(pod);
-  if (!request)
-    return Error{ErrorCode::kInvalid,
-                 "pod " + shown(object.name_space, 80) + "/" + shown(object.name, 80) + ": " + request.error().message};
-  object.request = std::move(request->request);
-  if (!request->unknown.empty()) refuse(object.wish, "resource " + request->unknown + " is not supported");
+  object.unreadable = !request;
+  if (!request) {
+    refuse(object.wish, request.error().message);
+  } else {
+    object.request = std::move(request->request);
+    if (!request->unknown.empty()) refuse(object.wish, "resource " + request->unknown + " is not supported");
+  }
   read_owner(pod, object);
   read_group(pod, object);
   read_nodes(pod, object.wish);

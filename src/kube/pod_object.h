@@ -15,6 +15,7 @@
 namespace berth::kube {
 
 inline constexpr std::string_view kTaskAnnotation = "berth.dev/task";
+inline constexpr std::string_view kLogAnnotation = "berth.dev/log";
 
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed };
 
@@ -56,21 +57,27 @@ struct PodObject {
   std::string uid;
   std::string name_space;
   std::string name;
-  std::string created;    // RFC 3339
-  std::string owner_uid;  // of its controller; empty: none
-  std::string node;       // empty: not bound
-  bool ours = false;      // it names our scheduler
-  bool gated = false;     // scheduling gates keep it from being bound
-  bool leaving = false;   // it is being deleted
+  std::string created;      // RFC 3339
+  std::string owner_uid;    // of its controller; empty: none
+  std::string node;         // empty: not bound
+  bool ours = false;        // it names our scheduler
+  bool gated = false;       // scheduling gates keep it from being bound
+  bool leaving = false;     // it is being deleted
+  bool unreadable = false;  // it cannot be told what it asks for: it counts as nothing, and is not scheduled
   std::int32_t index = -1;
   PodPhase phase = PodPhase::kPending;
   PodEnd end;                   // succeeded and failed pods
   std::optional<TaskKey> task;  // of the annotation that a binding of ours has put on it
+  std::string log;              // likewise: of the log that decided it
   TaskRequest request;
   PodWish wish;
 };
 
-// Reads a Pod. Error: it has no name or uid, or it cannot be told what it asks for.
+inline bool is_over(const PodObject& pod) {
+  return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
+}
+
+// Reads a Pod. Error: it has no name or uid.
 Result<PodObject> read_pod(const boost::json::object& pod, std::string_view scheduler);
 
 // The key of a task as an annotation: job/attempt/task/incarnation.

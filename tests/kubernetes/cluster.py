@@ -293,7 +293,7 @@ def is_ready(node):
 
 
 def gpus_of(pod):
-    return sum(int(one.get("resources", {}).get("limits", {}).get("nvidia.com/gpu", 0)) for one in pod["spec"]["containers"])
+    return sum(count_of(one.get("resources", {}).get("limits", {}).get("nvidia.com/gpu", "0")) for one in pod["spec"]["containers"])
 
 
 def node_of(pod):
@@ -308,9 +308,15 @@ def condition(pod, kind):
     return next((one for one in pod["status"].get("conditions", []) if one["type"] == kind), None)
 
 
+def count_of(quantity):
+    """A count as the API server writes it: 900000000000000 is 900T."""
+    scale = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
+    return int(quantity[:-1]) * scale[quantity[-1]] if quantity[-1] in scale else int(quantity)
+
+
 def overcommitted(cluster):
     """The nodes on which live pods ask for more GPUs than it has, as {name: (asked, allocatable)}: looked at from outside."""
-    room = {node["metadata"]["name"]: int(node["status"]["allocatable"].get("nvidia.com/gpu", 0))
+    room = {node["metadata"]["name"]: count_of(node["status"].get("allocatable", {}).get("nvidia.com/gpu", "0"))
             for node in cluster.items("/api/v1/nodes")}
     asked = {}
     for pod in cluster.pods():

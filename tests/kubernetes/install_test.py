@@ -60,11 +60,14 @@ def the_arguments_of_the_manifest_are_taken(cluster, kubeconfig):
 
 
 def the_account_may_do_what_berth_does_and_no_more(cluster, kubeconfig):
+    def may(verb, what):
+        resource, _, part = what.partition("/")
+        return cluster.kubectl("auth", "can-i", verb, resource, "-n", "default", *(["--subresource=" + part] if part else []),
+                               kubeconfig=kubeconfig, code=None).splitlines()[0]
     for verb, what in FORBIDDEN:
-        said = cluster.kubectl("auth", "can-i", verb, what, "-n", "default", kubeconfig=kubeconfig, code=None)
-        assert said.splitlines()[0] == "no", (verb, what, said)
-    said = cluster.kubectl("auth", "can-i", "create", "pods/binding", "-n", "default", kubeconfig=kubeconfig)
-    assert said.strip() == "yes", said
+        assert may(verb, what) == "no", (verb, what)
+    for verb, what in [("create", "pods/binding"), ("delete", "pods"), ("patch", "pods/status")]:
+        assert may(verb, what) == "yes", (verb, what)
 
 
 def each_right_is_needed(cluster, kubeconfig):

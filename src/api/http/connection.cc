@@ -403,7 +403,9 @@ void HttpConnection::begin_body() {
   }
   admitted_ = std::move(std::get<Admitted>(decision));
   path_ = admitted_.request.path;
-  if (!admitted_.request.subject.empty()) authenticated_ = true;
+  // A login name or a certificate alone is no word of an admin: without a role it makes no room for itself.
+  const policy::Subject& who = admitted_.request.principal;
+  if (!who.name.empty() && (who.proof == kByToken || !who.roles.empty())) authenticated_ = true;
   if (parser_->is_done()) return handle();
   parser_->eager(true);
   if (admitted_.expects_continue && in_.empty() && !http_1_0_) {

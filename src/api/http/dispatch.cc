@@ -214,6 +214,19 @@ Target split(std::string_view sent) {
 
 }  // namespace
 
+namespace {
+
+// A browser shows a client certificate to the server whichever page makes it ask, so pages of other sites could give
+// orders with it. Browsers say which page asks.
+bool is_of_another_site(const Request& request) {
+  const std::string_view site = request.header("sec-fetch-site");
+  if (!site.empty() && site != "same-origin" && site != "none") return true;
+  const std::string_view origin = request.header("origin");
+  return !origin.empty() && origin != "https://" + std::string(request.header("host"));
+}
+
+}  // namespace
+
 Response unauthenticated(const Peer& peer) {
   std::string detail = "a bearer token of this server is needed";
   if (!peer.refusal.empty()) detail += ": " + peer.refusal;
@@ -244,6 +257,9 @@ std::variant<Admitted, Response> decide(Head head, const Target& target, const R
   if (!is_public) {
     auto subject = authenticator.identify(request.header("authorization"), peer);
     if (!subject) return unauthenticated(peer);
+    if (subject->proof == kByCertificate && is_of_another_site(request)) {
+      return problem(403, "cross-site", "a page of another site asks with the browser's certificate; that is refused");
+    }
     request.subject = subject->name;
     request.principal = std::move(*subject);
   }

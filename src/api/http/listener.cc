@@ -77,13 +77,13 @@ Result<void> check_directory(const std::string& path) {
   struct stat status {};
   if (::stat(directory.c_str(), &status) != 0) return cannot_listen(path, directory);
   if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
-    return Error{ErrorCode::kDenied, "cannot listen on " + path + ": " + directory +
-                                         " belongs to another user, who could put a socket of his own there; name a "
-                                         "directory of root or of the server's user"};
+    return Error{ErrorCode::kInvalid, "cannot listen on " + path + ": " + directory +
+                                          " belongs to another user, who could put a socket of his own there; name a "
+                                          "directory of root or of the server's user"};
   }
   if ((status.st_mode & 022U) != 0) {
-    return Error{ErrorCode::kDenied, "cannot listen on " + path + ": others may write in " + directory +
-                                         " and could put a socket of their own there; chmod go-w it, or name another"};
+    return Error{ErrorCode::kInvalid, "cannot listen on " + path + ": others may write in " + directory +
+                                          " and could put a socket of their own there; chmod go-w it, or name another"};
   }
   return {};
 }

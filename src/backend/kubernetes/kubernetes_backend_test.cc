@@ -65,6 +65,7 @@ struct Driven {
 
   Result<void> start() {
     backend = make_kubernetes_backend(options);
+    for (const JobAccepted& job : known) backend->learn(job);
     return backend->start([this](Command command) { note([&] { commands.push_back(std::move(command)); }); });
   }
   template <class Change>
@@ -115,6 +116,7 @@ struct Driven {
   void perform(const Effect& effect) { backend->perform(std::span(&effect, 1)); }
 
   FakeApiServer server;
+  std::vector<JobAccepted> known;  // live jobs, at the start
   KubernetesOptions options;
   std::mutex mutex;
   std::condition_variable changed;
@@ -174,9 +176,8 @@ TEST_CASE("a backend that starts again knows its tasks by the key on their pods,
   pod["status"] = object_of(R"({"phase":"Running"})");
   all.server.put(kAllPods, pod);  // while nobody watches
   all.commands.clear();
-  all.backend = make_kubernetes_backend(all.options);
-  all.backend->learn(JobAccepted{job.key, JobId(7)});
-  REQUIRE(all.backend->start([&](Command command) { all.note([&] { all.commands.push_back(std::move(command)); }); }));
+  all.known = {{job.key, JobId(7)}};
+  REQUIRE(all.start());
   all.perform(Driven::start_of(job, true));
   REQUIRE(all.until([&] { return !all.reported<ReportTaskStarted>().empty(); }));
   CHECK(all.reported<ReportTaskExited>().empty());
