@@ -165,19 +165,24 @@ TEST_CASE("a Binding whose answer is lost is found out by looking, and done once
 
 TEST_CASE("a backend that starts again knows its tasks by the key on their pods, and binds none anew") {
   Driven all;
-  boost::json::object pod = gpu_pod("p", 2);
-  pod["spec"].as_object()["nodeName"] = "n1";
-  pod["metadata"].as_object()["annotations"] = object_of(R"({"berth.dev/task":"7/1/0/1"})");
-  pod["status"] = object_of(R"({"phase":"Running"})");
-  all.server.put(kAllPods, pod);
-  all.known = {{"kube/kubernetes/pod/p-p/p-p", JobId(7)}};
   REQUIRE(all.start());
-  SubmitJob job;
-  job.spec.groups.emplace_back().request.gpus = 2;
+  all.server.put(kAllPods, gpu_pod("p", 2));
+  const SubmitJob job = all.submission();
+  all.backend->learn(JobAccepted{job.key, JobId(7)});
+  all.perform(Driven::start_of(job));
+  REQUIRE(all.until([&] { return all.node_of("p") == "n1"; }));
+  all.backend->stop();
+  boost::json::object pod = all.server.get(kAllPods, "team", "p");
+  pod["status"] = object_of(R"({"phase":"Running"})");
+  all.server.put(kAllPods, pod);  // while nobody watches
+  all.commands.clear();
+  all.known = {{job.key, JobId(7)}};
+  REQUIRE(all.start());
   all.perform(Driven::start_of(job, true));
   REQUIRE(all.until([&] { return !all.reported<ReportTaskStarted>().empty(); }));
   CHECK(all.reported<ReportTaskExited>().empty());
-  CHECK(all.server.requests("POST /api/v1/namespaces/team/pods/p/binding").empty());
+  CHECK(all.reported<SubmitJob>().empty());
+  CHECK(all.server.requests("POST /api/v1/namespaces/team/pods/p/binding").size() == 1);
 }
 
 TEST_CASE("at the start: a right that is missing, another holder of the Lease, a server that says no") {
