@@ -65,7 +65,6 @@ struct Driven {
 
   Result<void> start() {
     backend = make_kubernetes_backend(options);
-    for (const JobAccepted& job : known) backend->learn(job);
     return backend->start([this](Command command) { note([&] { commands.push_back(std::move(command)); }); });
   }
   template <class Change>
@@ -116,7 +115,6 @@ struct Driven {
   void perform(const Effect& effect) { backend->perform(std::span(&effect, 1)); }
 
   FakeApiServer server;
-  std::vector<JobAccepted> known;  // live jobs, at the start
   KubernetesOptions options;
   std::mutex mutex;
   std::condition_variable changed;
@@ -165,19 +163,25 @@ TEST_CASE("a Binding whose answer is lost is found out by looking, and done once
 
 TEST_CASE("a backend that starts again knows its tasks by the key on their pods, and binds none anew") {
   Driven all;
-  boost::json::object pod = gpu_pod("p", 2);
-  pod["spec"].as_object()["nodeName"] = "n1";
-  pod["metadata"].as_object()["annotations"] = object_of(R"({"berth.dev/task":"7/1/0/1"})");
-  pod["status"] = object_of(R"({"phase":"Running"})");
-  all.server.put(kAllPods, pod);
-  all.known = {{"kube/kubernetes/pod/p-p/p-p", JobId(7)}};
   REQUIRE(all.start());
-  SubmitJob job;
-  job.spec.groups.emplace_back().request.gpus = 2;
+  all.server.put(kAllPods, gpu_pod("p", 2));
+  const SubmitJob job = all.submission();
+  all.backend->learn(JobAccepted{job.key, JobId(7)});
+  all.perform(Driven::start_of(job));
+  REQUIRE(all.until([&] { return all.node_of("p") == "n1"; }));
+  all.backend->stop();
+  boost::json::object pod = all.server.get(kAllPods, "team", "p");
+  pod["status"] = object_of(R"({"phase":"Running"})");
+  all.server.put(kAllPods, pod);  // while nobody watches
+  all.commands.clear();
+  all.backend = make_kubernetes_backend(all.options);
+  all.backend->learn(JobAccepted{job.key, JobId(7)});
+  REQUIRE(all.backend->start([&](Command command) { all.note([&] { all.commands.push_back(std::move(command)); }); }));
   all.perform(Driven::start_of(job, true));
   REQUIRE(all.until([&] { return !all.reported<ReportTaskStarted>().empty(); }));
   CHECK(all.reported<ReportTaskExited>().empty());
-  CHECK(all.server.requests("POST /api/v1/namespaces/team/pods/p/binding").empty());
+  CHECK(all.reported<SubmitJob>().empty());
+  CHECK(all.server.requests("POST /api/v1/namespaces/team/pods/p/binding").size() == 1);
 }
 
 TEST_CASE("at the start: a right that is missing, another holder of the Lease, a server that says no") {
