@@ -43,6 +43,11 @@ class Cluster:
 
     def __init__(self):
         self.directory = tempfile.mkdtemp(prefix=PREFIX)
+        # A server that is root runs the jobs as other users. They pass through here, and read the program from here: this
+        # repository may lie in a home that is closed to them.
+        os.chmod(self.directory, 0o711)
+        self.program = shutil.copy(os.path.join(ROOT, "examples", "training", "train.py"), self.directory)
+        os.chmod(self.program, 0o644)
         self.data = os.path.join(self.directory, "data")
         self.log = os.path.join(self.directory, "server.log")
         ready = os.path.join(self.directory, "ready")
@@ -85,7 +90,7 @@ class Cluster:
 
     def submit(self, file):
         with open(os.path.join(HERE, file)) as source:
-            text = source.read().replace("@TRAIN@", os.path.join(ROOT, "examples", "training", "train.py"))
+            text = source.read().replace("@TRAIN@", self.program)
         path = os.path.join(self.directory, file)
         with open(path, "w") as target:
             target.write(text)

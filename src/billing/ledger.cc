@@ -49,6 +49,7 @@ Ledger::Ledger(Window window) : window_(std::move(window)) { queue_index(""); }
 void Ledger::apply(const EventRecord& record) {
   if (began_.is_never()) began_ = record.time;
   advance(record.time);
+  seq_ = record.seq;
   const bool inside = record.time >= window_.from && record.time < window_.to;
   if (inside && first_seq_ == 0) first_seq_ = record.seq;
   if (inside) last_seq_ = record.seq;
@@ -89,10 +90,44 @@ std::int64_t Ledger::ahead() const { return counts() ? counted_until() - now_ : 
 
 void Ledger::flow(std::int64_t ms) {
   for (auto& [index, model] : models_) add_accounts(model.sum, model.now, ms);
-  for (const auto& [share, rate] : shares_) {
-    auto& sum = floor_sums_[{share, part_}];
-    sum = checked_add(sum, checked_multiply(rate, ms));
+}
+
+// Adds what the share has come to since it last changed. The edges of the window and the cuts settle every share, as
+// they do every job.
+void Ledger::settle_share(const HeldShare& held) {
+  const Timestamp since = std::max(held.since, window_.from);
+  const Timestamp until = std::min(now_, window_.to);
+  if (until <= since) return;
+  auto& sum = floor_sums_[{held.share, part_}];
+  sum = checked_add(sum, checked_multiply(held.rate, until - since));
+}
+
+void Ledger::settle_shares() {
+  for (HeldShare& held : shares_) {
+    settle_share(held);
+    held.since = now_;
   }
+}
+
+// Takes the new shares in the place of the present ones, and settles only those that differ: at one instant a few of
+// many hundreds do.
+void Ledger::replace_shares() {
+  std::sort(new_shares_.begin(), new_shares_.end(),
+            [](const HeldShare& a, const HeldShare& b) { return a.share < b.share; });
+  auto old = shares_.begin();
+  for (HeldShare& fresh : new_shares_) {
+    for (; old != shares_.end() && old->share < fresh.share; ++old) settle_share(*old);
+    fresh.since = now_;
+    if (old == shares_.end() || old->share != fresh.share) continue;
+    if (old->rate == fresh.rate)
+      fresh.since = old->since;
+    else
+      settle_share(*old);
+    ++old;
+  }
+  for (; old != shares_.end(); ++old) settle_share(*old);
+  shares_.swap(new_shares_);
+  new_shares_.clear();
 }
 
 // Moves what the job has used since it was last settled into its sums. The edges of the window and the cuts settle
@@ -113,6 +148,7 @@ void Ledger::settle(JobId id, Job& job) {
 }
 
 void Ledger::settle_all() {
+  settle_shares();
   for (auto& [id, job] : running_) {
     settle(id, *job);
     for (const JobUse& use : job->uses) done_.push_back(use);
@@ -170,6 +206,7 @@ void Ledger::move_queues(const std::vector<QueueMove>& moves) {
     queues_[i].path = moved_path(queues_[i].path, moves);
     queue_indexes_.emplace(queues_[i].path, i);
   }
+  for (auto& [id, job] : jobs_) job.facts.queue = queues_[job.queue].path;
   std::sort(queues_by_path_.begin(), queues_by_path_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return queues_[a].path < queues_[b].path; });
   dirty_ = true;
@@ -271,11 +308,13 @@ void Ledger::on(const JobSubmitted& event) {
   Job& job = jobs_[event.job];
   job.facts = billed_job(spec);
   job.queue = queue_index(spec.queue);
+  job.events.push_back(seq_);
   for (const TaskGroup& group : spec.groups) job.slices.push_back(name_index(group.request.mig_profile));
 }
 
 void Ledger::on(const AttemptStarted& event) {
   Job& job = jobs_.at(event.job);
+  job.events.push_back(seq_);
   BERTH_CHECK(job.charges.empty());
   job.since = now_;
   running_.emplace(event.job, &job);
@@ -285,12 +324,14 @@ void Ledger::on(const AttemptStarted& event) {
 
 void Ledger::on(const AttemptGrown& event) {
   Job& job = jobs_.at(event.job);
+  job.events.push_back(seq_);
   job.charges.push_back({event.guaranteed, event.placements});
   count_charge(event.job, job, job.charges.back(), +1);
 }
 
 void Ledger::on(const ChargePromoted& event) {
   Job& job = jobs_.at(event.job);
+  job.events.push_back(seq_);
   Charge& charge = job.charges.at(event.charge);
   count_charge(event.job, job, charge, -1);
   charge.guaranteed = event.guaranteed;
@@ -300,6 +341,7 @@ void Ledger::on(const ChargePromoted& event) {
 // Requires: the tasks from index `keep` on were the last to be charged.
 void Ledger::on(const AttemptShrunk& event) {
   Job& job = jobs_.at(event.job);
+  job.events.push_back(seq_);
   settle(event.job, job);
   std::size_t tasks = 0;
   for (const Charge& charge : job.charges) tasks += charge.placements.size();
@@ -314,6 +356,7 @@ void Ledger::on(const AttemptShrunk& event) {
 
 void Ledger::on(const AttemptEnded& event) {
   Job& job = jobs_.at(event.job);
+  job.events.push_back(seq_);
   for (const Charge& charge : job.charges) count_charge(event.job, job, charge, -1);
   for (const JobUse& use : job.uses) done_.push_back(use);
   job.uses.clear();
@@ -367,6 +410,11 @@ void Ledger::count_gpu(const Node& node, const Gpu& gpu, int sign) {
   dirty_ = true;
 }
 
+std::vector<Seq> Ledger::events_of(JobId id) const {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? std::vector<Seq>() : found->second.events;
+}
+
 std::vector<JobUse> Ledger::jobs() const {
   std::vector<JobUse> uses = done_;
   for (const auto& [id, job] : running_) {
@@ -401,8 +449,10 @@ std::vector<JobUse> Ledger::jobs() const {
 
 std::vector<FloorUse> Ledger::floors() const {
   auto sums = floor_sums_;
-  for (const auto& [share, rate] : shares_) {
-    if (ahead() > 0) sums[{share, part_}] += checked_multiply(rate, ahead());
+  for (const HeldShare& held : shares_) {
+    const Timestamp since = std::max(held.since, window_.from);
+    if (counts() && counted_until() > since)
+      sums[{held.share, part_}] += checked_multiply(held.rate, counted_until() - since);
   }
   std::vector<FloorUse> uses;
   for (const auto& [key, amount] : sums) {

@@ -102,6 +102,8 @@ class Ledger {
   std::vector<FloorUse> floors() const;  // by queue, part, model and borrower
   std::vector<FleetAccounts> fleet() const;
   const BilledJob& job(JobId id) const { return jobs_.at(id).facts; }
+  // The events that say what the job used and which of it lay within guarantees, in their order.
+  std::vector<Seq> events_of(JobId id) const;
   const std::string& name(std::uint16_t index) const { return names_[index]; }
   const std::vector<Correction>& corrections() const { return corrections_; }  // made within the window
   // The price books that were applied until the end of the window and after it, by version.
@@ -138,6 +140,7 @@ class Ledger {
     std::vector<JobUse> uses;   // of the present part
     Timestamp since;
     bool used = false;  // within the window
+    std::vector<Seq> events;
   };
   // Rates are in thousandths of GPUs.
   struct PerModel {
@@ -174,7 +177,12 @@ class Ledger {
     bool own = false;
     auto operator<=>(const Share&) const = default;
   };
-  using Shares = std::vector<std::pair<Share, std::int64_t>>;
+  // A share of the present instant, and since when it has been the same.
+  struct HeldShare {
+    Share share;
+    std::int64_t rate = 0;
+    Timestamp since;
+  };
 
   template <class T>
   void on(const T&) {}
@@ -205,6 +213,9 @@ class Ledger {
   Timestamp next_edge() const;
   std::int64_t ahead() const;  // milliseconds
   void flow(std::int64_t ms);
+  void settle_share(const HeldShare& held);
+  void settle_shares();
+  void replace_shares();
   void settle(JobId id, Job& job);
   void settle_all();
   void count_charge(JobId id, Job& job, const Charge& charge, int sign);
@@ -224,6 +235,7 @@ class Ledger {
   Timestamp began_ = Timestamp::never();
   Seq first_seq_ = 0;
   Seq last_seq_ = 0;
+  Seq seq_ = 0;  // of the event that is being applied
   bool simulated_ = false;
   bool dirty_ = true;
   std::string cluster_;
@@ -238,7 +250,8 @@ class Ledger {
   std::map<JobId, Job> jobs_;  // live jobs, and those that used something within the window
   std::map<JobId, Job*> running_;
   std::map<std::uint16_t, Model> models_;
-  Shares shares_;  // rates, of the present instant
+  std::vector<HeldShare> shares_;      // by share
+  std::vector<HeldShare> new_shares_;  // while they are shared out
   std::vector<JobUse> done_;
   std::map<std::pair<Share, std::uint32_t>, std::int64_t> floor_sums_;  // by share and part
   std::vector<Correction> corrections_;

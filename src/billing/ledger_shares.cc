@@ -74,11 +74,11 @@ void Ledger::set_floor(Queue& queue, const std::vector<std::uint32_t>& children)
 
 void Ledger::share_out() {
   dirty_ = false;
-  shares_.clear();
+  new_shares_.clear();
   std::vector<std::vector<std::int64_t>> backed(names_.size());
   back_floors(backed);
   for (const std::uint16_t index : models_by_name_) share_model(index, backed[index], models_.at(index));
-  std::sort(shares_.begin(), shares_.end());
+  replace_shares();
 }
 
 // Steps 1 and 2. `backed` by model, then by queue in the order of the paths.
@@ -134,7 +134,7 @@ void Ledger::share_model(std::uint16_t index, const std::vector<std::int64_t>& b
       unused[*q] -= taken;
       borrowed[i] -= taken;
       own += taken;
-      shares_.push_back({{*q, leaf, index, false, true}, taken});
+      new_shares_.push_back({{*q, leaf, index, false, true}, taken, {}});
     }
   }
   const std::int64_t surplus = pool - sum_of(backed);
@@ -146,13 +146,13 @@ void Ledger::share_model(std::uint16_t index, const std::vector<std::int64_t>& b
   std::vector<std::int64_t> lent = in_proportion(sum_of(borrowed), lendable);
   for (std::size_t i = 0; i < count; ++i) {
     if (lendable[i] > lent[i])
-      shares_.push_back({{queues_by_path_[i], queues_by_path_[i], index, true, false}, lendable[i] - lent[i]});
+      new_shares_.push_back({{queues_by_path_[i], queues_by_path_[i], index, true, false}, lendable[i] - lent[i], {}});
   }
   const std::int64_t lent_to_others = sum_of(lent);
   for (std::size_t lender = 0, borrower = 0; lender < count && borrower < count;) {
     const std::int64_t amount = std::min(lent[lender], borrowed[borrower]);
     if (amount > 0)
-      shares_.push_back({{queues_by_path_[lender], queues_by_path_[borrower], index, false, false}, amount});
+      new_shares_.push_back({{queues_by_path_[lender], queues_by_path_[borrower], index, false, false}, amount, {}});
     lent[lender] -= amount;
     borrowed[borrower] -= amount;
     if (lent[lender] == 0)

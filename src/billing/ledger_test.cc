@@ -151,4 +151,21 @@ TEST_CASE("a running job is counted until the moment of asking") {
   CHECK_EQ(story.ledger.fleet().at(0).unowned, 6 * kGpuS);
 }
 
+TEST_CASE("jobs of a renamed queue are billed to it by its new name, as its floor is") {
+  LedgerStory story;
+  story.configure(0, {{"old", 4}});
+  story.add_node(0, 0, 4);
+  story.submit(0, 1, "old");
+  story.start(0, 1, 0, {0, 1}, true);
+  story.end(1000, 1);
+  ClusterConfigured renamed;
+  renamed.moves = {{"old", "new"}};
+  renamed.config.queues.emplace_back().path = "new";
+  story.at(2000, renamed);
+  CHECK_EQ(story.ledger.job(JobId(1)).queue, "new");
+  CHECK_EQ(story.floor("new", ""), 6);
+  CHECK_EQ(story.ledger.events_of(JobId(1)), std::vector<Seq>{3, 4, 5});
+  CHECK_EQ(story.ledger.floors().size(), 1);
+}
+
 }  // namespace berth::billing

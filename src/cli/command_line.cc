@@ -601,6 +601,8 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--node-at", "PATH", "where it stands in the topology, as b1/r1"},
     ElsewhereFlag{"serve dev", "--node-label", "KEY=VALUE", "a label of it; may be given again"},
     ElsewhereFlag{"serve dev", "--node-taint", "NAME", "a taint of it; may be given again"},
+    ElsewhereFlag{"serve dev", "--task-user", "NAME", "server of root: the account for users who have none here"},
+    ElsewhereFlag{"serve dev", "--task-uid-range", "FROM-TO", "server of root: instead, uids of which each gets one"},
     ElsewhereFlag{"serve dev", "--simulate-gpus", "GPUS", "declare GPUs where there are none"},
     ElsewhereFlag{"serve dev", "--checkpoint-every", "N", "events between two checkpoints of the state"},
     ElsewhereFlag{"serve dev", "--ready-file", "FILE", "write the URL here once requests are served"},

@@ -15,6 +15,7 @@ namespace berth::cli {
 namespace {
 
 constexpr std::size_t kLongestToken = 4096;
+constexpr const char* kDevOfRoot = "/var/lib/berth-dev";  // as src/daemon/serve.cc has it
 
 std::string state_directory(const Environment& environment) {
   const std::string state = environment("XDG_STATE_HOME");
@@ -36,7 +37,7 @@ bool is_listened_on(const std::string& path) {
 
 std::string default_server(const Environment& environment) {
   for (const std::string& path : {state_directory(environment) + "/berth.sock", std::string("/run/berth/berth.sock"),
-                                  std::string("/var/lib/berth/berth.sock")}) {
+                                  std::string("/var/lib/berth/berth.sock"), std::string(kDevOfRoot) + "/berth.sock"}) {
     if (is_listened_on(path)) return "unix:" + path;
   }
   return kDefaultServer;
@@ -57,6 +58,9 @@ Result<std::string> find_token(const ConnectionOptions& options, const Environme
   if (const std::string file = environment("BERTH_TOKEN_FILE"); !file.empty()) return token_in(file);
   if (std::string token = environment("BERTH_TOKEN"); !token.empty()) return token;
   if (is_socket) return std::string();
+  if (::geteuid() == 0) {
+    if (auto token = token_in(std::string(kDevOfRoot) + "/token")) return token;
+  }
   auto token = token_in(state_directory(environment) + "/token");
   if (!token && token.error().code == ErrorCode::kNotFound) return std::string();
   return token;

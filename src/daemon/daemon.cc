@@ -1,12 +1,15 @@
 #include "daemon/daemon.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "api/http/authenticator.h"
@@ -220,6 +223,8 @@ class Daemon::Impl {
       options_.no_node = true;
     }
     if (options_.no_node) {
+      if (!options_.task_users.account.empty() || !options_.task_users.range.empty())
+        return invalid("--no-node: then no task runs here, for --task-user and --task-uid-range");
       if (!options_.node_flags.any()) return {};
       const std::string flag = options_.kubernetes ? "--backend kubernetes" : "--no-node";
       return invalid(flag + ": then there is no node for --node-pool, --node-at, --node-label and --node-taint");
@@ -228,6 +233,9 @@ class Daemon::Impl {
     if (!machine) return machine.error();
     machine_ = std::move(*machine);
     if (auto ok = put_node_flags(options_.node_flags, machine_.node); !ok) return ok;
+    auto users = backend::TaskUsers::open(options_.task_users, options_.data_dir);
+    if (!users) return users.error();
+    users_ = std::move(*users);
     return options_.config ? check_place(machine_.node, *options_.config) : Result<void>();
   }
 
@@ -254,7 +262,40 @@ class Daemon::Impl {
     local.former = former_nodes(state, machine_.node);
     local.data_dir = options_.data_dir;
     local.supervisor = options_.supervisor;
+    if (auto ok = open_to_tasks(config); !ok) return ok;
+    local.users = std::move(users_);
     backend_ = backend::make_local_backend(std::move(local));
+    return {};
+  }
+
+  void warn_of_trust_domains(const ClusterConfig& config) {
+    std::set<std::string> domains;
+    for (const QueueConfig& queue : config.queues) domains.insert(queue.trust_domain);
+    domains.erase("");
+    const bool isolates = std::any_of(config.pools.begin(), config.pools.end(), [&](const PoolConfig& pool) {
+      return pool.name == machine_.node.pool && !pool.trust_domain_isolation.empty();
+    });
+    if (domains.size() < 2 || isolates) return;
+    notes_.push_back("the queues are of " + std::to_string(domains.size()) +
+                     " trust domains, and their tasks are not kept apart here: run the server as root, or give pool " +
+                     machine_.node.pool + " trust_domain_isolation: node, so that one waits for the other");
+  }
+
+  // Lets the users of tasks pass through the data directory to what is theirs in it. Its own files have mode 0600.
+  Result<void> open_to_tasks(const ClusterConfig& config) {
+    spdlog::info("{}", users_.describe());
+    if (!users_.is_on()) {
+      warn_of_trust_domains(config);
+      return {};
+    }
+    if (::chmod(options_.data_dir.c_str(), 0711) != 0)
+      return Error{ErrorCode::kDenied, "cannot chmod 0711 the data directory " + options_.data_dir};
+    if (const std::string closed = backend::closed_to_others(options_.data_dir); !closed.empty()) {
+      notes_.push_back("the users that tasks run as may not enter " + closed + ", in which the data directory " +
+                       options_.data_dir +
+                       " is: no task with checkpoints can start. chmod o+x it, or move the data "
+                       "directory, to /var/lib/berth for example");
+    }
     return {};
   }
 
@@ -350,6 +391,7 @@ class Daemon::Impl {
   DaemonOptions options_;
   std::vector<std::string> notes_;
   Machine machine_;
+  backend::TaskUsers users_;  // until the backend has it
   std::string url_;
   std::string token_file_;
   std::string socket_;

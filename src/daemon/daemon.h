@@ -10,6 +10,7 @@
 #include "api/http/tls_credentials.h"
 #include "api/page/page.h"
 #include "api/service.h"
+#include "backend/local/task_users.h"
 #include "base/result.h"
 #include "daemon/kubernetes_flags.h"
 #include "daemon/node_flags.h"
@@ -24,6 +25,7 @@ struct DaemonOptions {
   std::string node_name;                           // empty: the name of the host
   std::string simulate_gpus;                       // "8xH100-SXM5-80GB"; empty: the GPUs that NVML finds
   NodeFlags node_flags;                            // pool, place, labels and taints of this node
+  backend::TaskUserFlags task_users;               // as what user tasks run
   bool no_node = false;                            // control plane only: no task runs here
   std::optional<KubernetesFlags> kubernetes = {};  // tasks run in this cluster; then this machine is no node
   std::string listen_address = "127.0.0.1";

@@ -65,6 +65,12 @@ void add_node_flags(CLI::App& app, DaemonOptions& daemon) {
       ->type_name("KEY=VALUE");
   each("--node-taint", daemon.node_flags.taints, "Keeps away jobs that do not tolerate this; may be given again")
       ->type_name("NAME");
+  app.add_option("--task-user", daemon.task_users.account,
+                 "Server of root: the account that runs the tasks of users who have none of that name here")
+      ->type_name("NAME");
+  app.add_option("--task-uid-range", daemon.task_users.range,
+                 "Server of root: instead, each of them gets a uid of its own here; default: 50000-59999")
+      ->type_name("FROM-TO");
   app.add_option("--simulate-gpus", daemon.simulate_gpus, "Declare GPUs where there are none, e.g. 8xH100-SXM5-80GB")
       ->type_name("GPUS");
 }
@@ -307,9 +313,11 @@ int with_parsed(CLI::App& app, int argc, const char* const* argv, Body&& body) {
   return body();
 }
 
+// The home of root is closed to the users that tasks run as.
 std::string default_data_dir() {
   const char* state_home = std::getenv("XDG_STATE_HOME");
   if (state_home != nullptr && *state_home == '/') return std::string(state_home) + "/berth";
+  if (::geteuid() == 0) return "/var/lib/berth-dev";
   const char* home = std::getenv("HOME");
   return std::string(home == nullptr ? "." : home) + "/.local/state/berth";
 }
