@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/hash.h"
+
 namespace berth::backend {
 namespace {
 
@@ -11,11 +13,19 @@ constexpr std::chrono::seconds kSecond{1};
 constexpr std::chrono::milliseconds kFirstPause{100};
 constexpr int kMostDoublings = 6;  // 6.4 s
 
+std::uint64_t hash_of(const kube::Request& request) {
+  return Hasher().add(static_cast<std::uint64_t>(request.method)).add(request.path).add(request.body).digest();
+}
+
 bool is_eviction(const kube::Request& request) { return request.path.ends_with("/eviction"); }
 
 }  // namespace
 
-void CallQueue::push(kube::Request request) { (request.urgent ? urgent_ : others_).push_back(std::move(request)); }
+bool CallQueue::push(kube::Request request) {
+  if (!waiting_.insert(hash_of(request)).second) return false;
+  (request.urgent ? urgent_ : others_).push_back(std::move(request));
+  return true;
+}
 
 std::optional<kube::Request> CallQueue::next(Time now) {
   fill(now);
@@ -26,6 +36,7 @@ std::optional<kube::Request> CallQueue::next(Time now) {
   ++used_since_grown_;
   kube::Request request = std::move(from.front());
   from.pop_front();
+  waiting_.erase(hash_of(request));
   in_flight_.emplace(request.id, request);
   return request;
 }
@@ -48,6 +59,7 @@ bool CallQueue::answered(std::uint64_t id, int status, std::optional<std::int64_
     halve(now);
   }
   not_before_ = std::max(not_before_, now + std::chrono::seconds(retry_after_s.value_or(1)));
+  waiting_.insert(hash_of(request));
   (request.urgent ? urgent_ : others_).push_front(std::move(request));
   return false;
 }

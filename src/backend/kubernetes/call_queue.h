@@ -8,7 +8,9 @@
 //    exception: there a 429 is the answer of a disruption budget, and is given to the caller. A 401 (the token has
 //    expired) goes again, too.
 // 4. After a request without an answer nothing is sent for a moment, which doubles each time until one is answered.
-// 5. While it is held, nothing is sent: this server may not write (lease.h).
+// 5. A request that waits already is not taken a second time. So what is asked for again and again, while the server is
+//    away, does not pile up.
+// 6. While it is held, nothing is sent: this server may not write (lease.h).
 
 #include <chrono>
 #include <cstddef>
@@ -16,6 +18,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "kube/cluster.h"
 
@@ -33,7 +36,8 @@ class CallQueue {
 
   explicit CallQueue(Time now) : filled_at_(now), grown_at_(now), not_before_(now) {}
 
-  void push(kube::Request request);
+  // Returns false if an equal request waits: this one will not be sent.
+  bool push(kube::Request request);
   // Returns the request to send now, or nothing.
   std::optional<kube::Request> next(Time now);
   // Takes what came of a request that `next` gave. Status 0: no answer. Returns true if it is the answer for the
@@ -54,6 +58,7 @@ class CallQueue {
 
   std::deque<kube::Request> urgent_;
   std::deque<kube::Request> others_;
+  std::set<std::uint64_t> waiting_;  // hashes of what both of them have
   std::map<std::uint64_t, kube::Request> in_flight_;
   bool held_ = false;
   std::int64_t rate_ = kFirstRate;

@@ -13,10 +13,11 @@ namespace {
 
 constexpr CallQueue::Time kStart{};
 
-kube::Request request(std::uint64_t id, bool urgent = false, std::string path = "/x") {
+// Each differs from all others, unless it has a path.
+kube::Request request(std::uint64_t id, bool urgent = false, std::string path = "") {
   kube::Request made;
   made.id = id;
-  made.path = std::move(path);
+  made.path = path.empty() ? "/x" + std::to_string(id) : std::move(path);
   made.urgent = urgent;
   return made;
 }
@@ -145,4 +146,17 @@ TEST_CASE("while it is held, nothing is sent and nothing is lost") {
   CHECK(!queue.ready_at());
   queue.hold(false);
   CHECK(queue.next(kStart)->id == 1);
+}
+
+TEST_CASE("a request that waits already is not taken a second time; one that was sent is") {
+  CallQueue queue(kStart);
+  CHECK(queue.push(request(1, true, "/pod")));
+  CHECK(!queue.push(request(2, true, "/pod")));
+  kube::Request other = request(3, true, "/pod");
+  other.body = "{}";
+  CHECK(queue.push(other));
+  REQUIRE(queue.next(kStart)->id == 1);
+  CHECK(queue.push(request(4, true, "/pod")));
+  CHECK(!queue.answered(1, 429, std::nullopt, kStart));  // both wait now, as one was under way
+  CHECK(queue.waiting() == 3);
 }

@@ -185,7 +185,11 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   void pass_on() {
     kube::Output output = cluster_.take();
     for (Command& command : output.commands) sink_(std::move(command));
-    for (kube::Request& request : output.requests) queue_.push(std::move(request));
+    for (kube::Request& request : output.requests) {
+      const std::uint64_t id = request.id;
+      // Nothing is known of one that was not sent, as of one without an answer.
+      if (!queue_.push(std::move(request))) cluster_.answered(id, 0, {}, options_.now());
+    }
   }
 
   void send_calls(Clock::time_point now) {

@@ -174,9 +174,8 @@ TEST_CASE("a backend that starts again knows its tasks by the key on their pods,
   pod["status"] = object_of(R"({"phase":"Running"})");
   all.server.put(kAllPods, pod);  // while nobody watches
   all.commands.clear();
-  all.backend = make_kubernetes_backend(all.options);
-  all.backend->learn(JobAccepted{job.key, JobId(7)});
-  REQUIRE(all.backend->start([&](Command command) { all.note([&] { all.commands.push_back(std::move(command)); }); }));
+  all.known = {{job.key, JobId(7)}};
+  REQUIRE(all.start());
   all.perform(Driven::start_of(job, true));
   REQUIRE(all.until([&] { return !all.reported<ReportTaskStarted>().empty(); }));
   CHECK(all.reported<ReportTaskExited>().empty());
