@@ -65,6 +65,7 @@ struct Driven {
 
   Result<void> start() {
     backend = make_kubernetes_backend(options);
+    for (const JobAccepted& job : known) backend->learn(job);
     return backend->start([this](Command command) { note([&] { commands.push_back(std::move(command)); }); });
   }
   template <class Change>
@@ -115,6 +116,7 @@ struct Driven {
   void perform(const Effect& effect) { backend->perform(std::span(&effect, 1)); }
 
   FakeApiServer server;
+  std::vector<JobAccepted> known;  // live jobs, at the start
   KubernetesOptions options;
   std::mutex mutex;
   std::condition_variable changed;
