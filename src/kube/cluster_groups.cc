@@ -370,9 +370,9 @@ void Cluster::Impl::watch_desertion(Group& group) {
     group.deserted_since = Timestamp::never();
     return;
   }
-  const bool first = group.deserted_since.is_never();
-  if (first) group.deserted_since = now_;
-  if (!(first && group.ownerless) && now_ - group.deserted_since < kDesertedMs) return;
+  if (group.deserted_since.is_never()) group.deserted_since = now_;
+  if (!group.ownerless && now_ - group.deserted_since < kDesertedMs) return;
+  group.ownerless = false;
   group.deserted_since = now_;  // again after the same time, should it not be heard
   command(CancelJob{group.job, "kubernetes"});
 }

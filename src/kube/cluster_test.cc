@@ -400,6 +400,16 @@ TEST_CASE("a key that a pod of others carries makes it no task") {
   CHECK(api.is_running(task(1)));
 }
 
+TEST_CASE("a pod says at once what is wrong with it, also where its gang is not whole") {
+  Fixture api;
+  api.pod("part", 1, R"("berth.dev/group":"g","berth.dev/group-size":"-1")");
+  api.pod("absurd", 4'000'000);
+  api.settle();
+  CHECK_NE(api.told("part").find("group-size"), std::string::npos);
+  CHECK_NE(api.told("absurd").find("nvidia.com/gpu"), std::string::npos);
+  CHECK(api.jobs().empty());
+}
+
 TEST_CASE("a pod is marked as disrupted before it is deleted, and only once") {
   Fixture api;
   api.pod("a", 1);

@@ -108,8 +108,8 @@ def a_taint_keeps_out_who_does_not_tolerate_it(cluster, kubeconfig):
 def a_deleted_node_s_gang_runs_elsewhere(cluster, kubeconfig):
     with Fleet(cluster, kubeconfig) as fleet:
         first, = fleet.add_nodes(1)
-        fleet.job("train", 4, gpus=2)
-        fleet.wait_bound("train", 4)
+        fleet.job("train", 2, gpus=4)
+        fleet.wait_bound("train", 2)
         second, = fleet.add_nodes(1)
         cluster.delete(f"/api/v1/nodes/{first}")
         for pod in fleet.pods("train"):  # what the garbage collector of pods does after a minute
@@ -117,7 +117,7 @@ def a_deleted_node_s_gang_runs_elsewhere(cluster, kubeconfig):
 
         def moved():
             pods = fleet.bound("train")
-            return len(pods) == 4 and {node_of(pod) for pod in pods} == {second}
+            return len(pods) == 2 and {node_of(pod) for pod in pods} == {second}
         wait_until(moved, lambda: f"all are on {second}: {fleet.states()}", 90)
         fleet.check_room()
 
