@@ -79,7 +79,7 @@ class Cluster::Impl {
     bool submitting = false;
     bool cancelled = false;
     Timestamp waits_since = Timestamp::never();  // its pods wait for something that the core knows nothing of
-    bool ownerless = false;  // its owner is gone: nobody makes new pods
+    bool ownerless = false;                      // its owner is gone: nobody makes new pods
     Timestamp refused_at = Timestamp::never();
     Timestamp deserted_since = Timestamp::never();  // it has a job, but no pod that waits or runs
   };
@@ -178,7 +178,7 @@ class Cluster::Impl {
   std::map<std::string, Node> nodes_;           // by name
   std::map<std::string, Usage> foreign_;        // by node
   std::map<std::string, std::vector<std::string>> namespaces_;
-  std::map<std::string, std::int32_t> owners_;  // gang sizes, by the id of a Job or PodGroup (cluster.cc)
+  std::map<std::string, std::int32_t> owners_;             // gang sizes, by the id of a Job or PodGroup (cluster.cc)
   std::map<std::string, std::set<std::string>> by_owner_;  // uids of pods
   std::map<std::string, Pod> pods_;                        // by uid
   std::map<std::string, Group> groups_;

@@ -580,8 +580,9 @@ TEST_CASE("nobody joins the gang of another namespace, or takes its tasks, by na
 
 TEST_CASE("a Job of another kind of API is no Job of Kubernetes") {
   Fixture api;
-  api.pod("volcano-0", 1, "", "",
-          R"("ownerReferences":[{"apiVersion":"batch.volcano.sh/v1alpha1","kind":"Job","name":"v","uid":"V","controller":true}])");
+  api.pod(
+      "volcano-0", 1, "", "",
+      R"("ownerReferences":[{"apiVersion":"batch.volcano.sh/v1alpha1","kind":"Job","name":"v","uid":"V","controller":true}])");
   api.settle();
   CHECK_EQ(api.jobs().size(), 1);
 }

@@ -1,7 +1,8 @@
+#include "cli/login/contexts.h"
+
 #include "cli/command/commands.h"
 #include "cli/connection.h"
 #include "cli/exit_code.h"
-#include "cli/login/contexts.h"
 #include "cli/output.h"
 #include "cli/printable.h"
 #include "cli/when.h"
