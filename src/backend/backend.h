@@ -12,8 +12,7 @@
 // 6. A registration gives the health of each GPU, and the control plane believes it. A failed GPU is registered as
 //    failed until it is healthy again, through restarts and losses of contact.
 // 7. A backend may find jobs, and not only tasks, where it runs them (Kubernetes). It submits each by a SubmitJob
-// report
-//    with a key, and is told by `learn` what becomes of it; a thing may be told again. The key is also the job's
+//    report with a key, and is told by `learn` what becomes of it; a thing may be told again. The key is also the job's
 //    comment, by which its live jobs are told to the backend anew before it starts.
 
 #include <functional>
