@@ -25,8 +25,9 @@ constexpr const char* kFooter =
     "5 no server or not now, 6 denied; `berth run` exits with the job's own code.\n"
     "The server is found by --server or $BERTH_SERVER: https://HOST:PORT, http://127.0.0.1:PORT or unix:PATH.\n"
     "Default: the Unix socket of a server on this machine, where your login name says who you are; else\n"
-    "http://127.0.0.1:6380. The token is found by --token-file, $BERTH_TOKEN_FILE, $BERTH_TOKEN or, but not for\n"
-    "a socket, ~/.local/state/berth/token. For https: --ca, --cert and --cert-key, or $BERTH_CA, $BERTH_CERT, "
+    "http://127.0.0.1:6380. The token is found by --token-file, $BERTH_TOKEN_FILE, $BERTH_TOKEN, the context that\n"
+    "`berth login` signed in or, but not for a socket, ~/.local/state/berth/token. For https: --ca, --cert and "
+    "--cert-key, or $BERTH_CA, $BERTH_CERT, "
     "$BERTH_KEY.\n"
     "`berth COMMAND --help` says more, with an example.";
 
@@ -89,6 +90,8 @@ class Declarations {
     app_.failure_message(CLI::FailureMessage::simple);
     app_.add_option("--server", connection.server, "the server's address: a URL, or unix:PATH")->type_name("URL");
     app_.add_option("--token-file", connection.token_file, "file with the bearer token")->type_name("FILE");
+    app_.add_option("--context", connection.context, "a server of `berth context` (the current one)")
+        ->type_name("NAME");
     app_.add_option("--ca", connection.ca, "authorities of the server's certificate, PEM")->type_name("FILE");
     app_.add_option("--cert", connection.cert, "client certificate, PEM")->type_name("FILE");
     app_.add_option("--cert-key", connection.cert_key, "its private key, PEM")->type_name("FILE");
@@ -434,6 +437,58 @@ void Declarations::declare_cluster() {
   tokens.add_option("--expires", token->expires, "when it ends, at most 366d (90d)")->type_name("SPAN");
   add_show(tokens, token->show);
 
+  auto login = std::make_shared<LoginOptions>();
+  CLI::App& signing = command("Sign-in", "login", "Sign in at an identity provider, for the server of a context",
+                              "berth login --server https://berth.example.com --issuer https://login.example.com "
+                              "--client-id berth-cli\n"
+                              "  berth login        (again, as before)\n"
+                              "  berth login --client-credentials --issuer URL --client-id robot --client-secret-file "
+                              "FILE --resource URN",
+                              login);
+  signing.add_option("--issuer", login->issuer, "the provider's address, as the server knows it")->type_name("URL");
+  signing.add_option("--client-id", login->client_id, "what the provider calls this program")->type_name("ID");
+  signing.add_flag("--client-credentials", login->client_credentials, "sign in as a machine, by the client's secret");
+  signing.add_option("--client-secret-file", login->secret_file, "the client's secret (default: $BERTH_CLIENT_SECRET)")
+      ->type_name("FILE");
+  signing.add_option("--scope", login->scope, "what is asked for (openid offline_access)")->type_name("WORDS");
+  signing
+      .add_option("--resource", login->resource, "the server as the provider calls it; wants an access token for it")
+      ->type_name("URI");
+  signing.add_option("--audience", login->audience, "the same for providers that call it audience")->type_name("NAME");
+  signing.add_option("--issuer-ca", login->issuer_ca, "authorities of the provider's certificate, PEM")
+      ->type_name("FILE");
+
+  command("Sign-in", "logout", "Forget the tokens of a context", "berth logout", std::make_shared<LogoutOptions>());
+
+  auto context = std::make_shared<ContextOptions>();
+  CLI::App& contexts = command("Sign-in", "context", "The servers that you work with: list, use, set, delete",
+                               "berth context set lab --server https://lab.example.com\n"
+                               "  berth context use lab\n"
+                               "  berth context",
+                               context);
+  one_of(contexts.add_option("ACTION", context->action, "list, use, set or delete (list)"),
+         {"list", "use", "set", "delete"});
+  contexts.add_option("NAME", context->name, "of the context");
+  add_show(contexts, context->show);
+
+  auto auth = std::make_shared<AuthOptions>();
+  CLI::App& asking =
+      command("Sign-in", "auth", "What a subject may do: can-i asks one thing, explain tells all its roles",
+              "berth auth can-i submit research/nlp\n"
+              "  berth auth can-i stop-job 17\n"
+              "  berth auth can-i stop-job research --owner corp:bob --as user:corp:ada --group corp:nlp\n"
+              "  berth auth explain",
+              auth);
+  one_of(asking.add_option("ACTION", auth->action, "can-i or explain (explain)"), {"can-i", "explain"});
+  asking.add_option("VERB", auth->verb, "with can-i: what is to be done, such as submit (docs/roles.md)");
+  asking.add_option("OBJECT", auth->object, "a queue, or a job's number (the root)");
+  asking.add_option("--as", auth->subject, "another subject, such as user:corp:ada or token:ci")->type_name("SUBJECT");
+  asking.add_option("--group", auth->groups, "with --as: a group of it, such as corp:nlp; may be given again")
+      ->allow_extra_args(false)
+      ->type_name("GROUP");
+  asking.add_option("--owner", auth->owner, "whose jobs in the queue (the subject's own)")->type_name("USER");
+  add_show(asking, auth->show);
+
   auto whoami = std::make_shared<WhoamiOptions>();
   CLI::App& identity =
       command("Cluster", "whoami", "Who the server takes you for, and your roles", "berth whoami", whoami);
@@ -587,6 +642,7 @@ struct ElsewhereFlag {
 constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--data", "DIR", "directory of the event log, jobs' output and checkpoints"},
     ElsewhereFlag{"serve dev", "--config", "FILE", "cluster.yaml to have in force from the start"},
+    ElsewhereFlag{"serve dev", "--issuers", "FILE", "identity providers whose tokens are taken"},
     ElsewhereFlag{"serve dev", "--listen", "ADDRESS", "address to serve on"},
     ElsewhereFlag{"serve dev", "--tls-cert", "FILE", "certificate of the server, PEM; serves https"},
     ElsewhereFlag{"serve dev", "--tls-key", "FILE", "its private key, PEM, mode 0600"},

@@ -23,6 +23,7 @@
 #include "daemon/exit_code.h"
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
+#include "daemon/issuer_door.h"
 #include "daemon/job_news.h"
 #include "daemon/kubernetes_flags.h"
 #include "daemon/log_check.h"
@@ -342,6 +343,12 @@ class Daemon::Impl {
     authenticator.look_up_by([this](const http::TokenDigest& digest) {
       return reader_->access().find(http::text_of(digest), clock_.now());
     });
+    if (!options_.issuers.empty()) {
+      issuers_ = std::make_unique<IssuerDoor>(options_.issuers, reader_->access(), clock_);
+      authenticator.verify_signed_by([this](std::string_view signed_token, const http::TokenDigest& digest) {
+        return issuers_->identify(signed_token, digest);
+      });
+    }
     authenticator.look_up_peers_by([this](const http::Peer& peer) { return subject_of(peer); });
     const std::string socket_path = find_socket();
     api::ServerFacts facts;
@@ -357,6 +364,7 @@ class Daemon::Impl {
     server_options.port = options_.port;
     server_options.tls = tls_;
     server_options.socket_path = socket_path;
+    server_options.socket_for_all = !options_.socket.empty();
     server_options.peer_of_socket = &peer_of_socket;
     http::Router router = api::make_router(*service_);
     if (options_.page != nullptr) api::add_page_routes(router, *options_.page);
@@ -410,6 +418,7 @@ class Daemon::Impl {
   std::unique_ptr<GpuUtilizationSampler> sampler_;
   std::unique_ptr<DaemonService> service_;
   std::unique_ptr<BudgetWatch> budgets_;
+  std::unique_ptr<IssuerDoor> issuers_;  // null: no issuer is configured
   std::unique_ptr<http::Server> server_;
   std::unique_ptr<TlsWatch> tls_watch_;
 };

@@ -15,6 +15,7 @@
 #include "daemon/kubernetes_flags.h"
 #include "daemon/node_flags.h"
 #include "daemon/retention.h"
+#include "identity/issuer.h"
 #include "model/cluster_config.h"
 
 namespace berth::daemon {
@@ -31,6 +32,7 @@ struct DaemonOptions {
   std::string listen_address = "127.0.0.1";
   http::TlsFiles tls;                        // no certificate: plain HTTP, which only loopback addresses may have
   std::string socket;                        // the Unix socket; empty: berth.sock in the data directory; none: none
+  std::vector<identity::Issuer> issuers;     // whose signed tokens are taken
   KeepFinished keep_finished;                // how long output and checkpoints of finished jobs are kept
   std::int64_t max_downtime_s = 7 * 86'400;  // a wall clock that is further ahead after a reboot is not believed
   std::uint16_t port = 0;                    // 0: a free one

@@ -21,6 +21,7 @@
 #include "api/service.h"
 #include "daemon/daemon.h"
 #include "daemon/exit_code.h"
+#include "identity/issuer.h"
 #include "model/command.h"
 #include "model/document/config_document.h"
 #include "model/document/quantity.h"
@@ -40,6 +41,7 @@ struct Flags {
   std::string keep_finished = "7d";
   std::string keep_finished_size = "unlimited";
   std::string max_downtime = "7d";
+  std::string issuers_file;
   std::string ready_file;        // gets the URL once requests are served
   bool insecure_listen = false;  // a word of earlier releases
   bool stop_jobs = false;        // end all jobs, and serve nothing
@@ -131,6 +133,9 @@ void add_common_flags(CLI::App& app, Flags& flags) {
                  "Unix socket to serve on as well, or none; default: berth.sock in the data directory")
       ->type_name("PATH");
   app.add_flag("--insecure-listen", flags.insecure_listen)->group("");
+  app.add_option("--issuers", flags.issuers_file,
+                 "Identity providers whose tokens are taken (docs/sign-in.md); read at the start")
+      ->type_name("FILE");
   app.add_option("--keep-finished", flags.keep_finished,
                  "How long the output and checkpoints of a finished job are kept: a time as 12h or 7d, or forever")
       ->type_name("TIME")
@@ -173,7 +178,7 @@ int report_start(const Error& error) {
   return log_failed ? kExitIoError : code;
 }
 
-Result<ClusterConfig> read_config(const std::string& path) {
+Result<std::string> read_document(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return not_found("cannot read " + path);
   std::string text(kMostConfigBytes + 1, '\0');
@@ -182,7 +187,25 @@ Result<ClusterConfig> read_config(const std::string& path) {
     return invalid("cannot read " + path + ": " + std::error_code(errno, std::generic_category()).message());
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMostConfigBytes) return Error{ErrorCode::kTooLarge, path + " is larger than 1 MiB"};
-  return document::read_config(text, path);
+  return text;
+}
+
+Result<void> read_files(Flags& flags) {
+  if (!flags.config_file.empty()) {
+    const auto text = read_document(flags.config_file);
+    if (!text) return text.error();
+    auto config = document::read_config(*text, flags.config_file);
+    if (!config) return config.error();
+    flags.daemon.config = std::move(*config);
+  }
+  if (!flags.issuers_file.empty()) {
+    const auto text = read_document(flags.issuers_file);
+    if (!text) return text.error();
+    auto issuers = identity::read_issuers(*text, flags.issuers_file);
+    if (!issuers) return issuers.error();
+    flags.daemon.issuers = std::move(*issuers);
+  }
+  return {};
 }
 
 Result<KeepFinished> read_keeping(const Flags& flags) {
@@ -267,11 +290,7 @@ int run(Flags& flags) {
   ::umask(077);  // the data directory keeps secrets of jobs; ranks set their own (executor/rank.cc)
   std::error_code ignored;
   flags.daemon.data_dir = std::filesystem::absolute(flags.daemon.data_dir, ignored).string();
-  if (!flags.config_file.empty()) {
-    auto config = read_config(flags.config_file);
-    if (!config) return report(config.error());
-    flags.daemon.config = std::move(*config);
-  }
+  if (auto files = read_files(flags); !files) return report(files.error());
   if (flags.insecure_listen)
     return report(
         invalid("--insecure-listen is gone: an address beyond this machine is served with --tls-cert FILE and "

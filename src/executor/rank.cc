@@ -117,7 +117,7 @@ struct ChildPlan {
     give_up(plan.failure_fd, Stage::kCheckpoint, checkpoints);
   }
   const std::string workdir = plan.launch.workdir.empty() ? "/" : plan.launch.workdir;
-  if (::chdir(workdir.c_str()) != 0) give_up(plan.failure_fd, Stage::kWorkdir, workdir);
+  if (::chdir(workdir.c_str()) != 0) give_up(plan.failure_fd, Stage::kWorkdir, workdir + "/");
   auto environment = pointers_to(plan.environment);
   auto argv = pointers_to(plan.argv);
   environ = environment.data();  // execvp looks the program up in the PATH of the task

@@ -72,6 +72,9 @@ TEST_CASE_FIXTURE(ExecutorFixture, "what a user cannot reach is named by its sta
   task.workdir = path("closed/in");
   CHECK(message_of(task).find("cannot enter its working directory " + task.workdir + who) == 0);
   CHECK(message_of(launch(2, {path("closed/in/true")})).find("cannot execute " + path("closed/in/true") + who) == 0);
+  task = shell(5, "true");
+  task.workdir = path("closed");
+  CHECK(message_of(task).find("cannot enter its working directory " + task.workdir + who) == 0);
   task = shell(3, "true");
   task.workdir = "/";
   task.checkpoint_dir = path("closed/in/saved");

@@ -19,10 +19,13 @@ std::string id_of(Kind kind, const boost::json::object& object) {
     case Kind::kPriorityClass:
       return text_at(object, {"metadata", "name"});
     case Kind::kPod:
-    case Kind::kJob:
       return text_at(object, {"metadata", "uid"});
+    case Kind::kJob:
+      return std::string(kOfJob) + text_at(object, {"metadata", "namespace"}) + "/" +
+             text_at(object, {"metadata", "uid"});
     case Kind::kPodGroup:
-      return text_at(object, {"metadata", "namespace"}) + "/" + text_at(object, {"metadata", "name"});
+      return std::string(kOfPodGroup) + text_at(object, {"metadata", "namespace"}) + "/" +
+             text_at(object, {"metadata", "name"});
   }
   return {};
 }
@@ -81,14 +84,16 @@ void Cluster::Impl::end_list(Kind kind) {
   const std::set<std::string> seen = std::move(listed->second);
   seen_.erase(listed);
   std::vector<std::string> missing;
-  const auto look = [&](const auto& known) {
+  const auto look = [&](const auto& known, std::string_view prefix = {}) {
     for (const auto& [id, unused] : known) {
-      if (!seen.contains(id)) missing.push_back(id);
+      if (id.starts_with(prefix) && !seen.contains(id)) missing.push_back(id);
     }
   };
   if (kind == Kind::kNode) look(nodes_);
   if (kind == Kind::kPod) look(pods_);
   if (kind == Kind::kNamespace) look(namespaces_);
+  if (kind == Kind::kJob) look(owners_, kOfJob);
+  if (kind == Kind::kPodGroup) look(owners_, kOfPodGroup);
   for (const std::string& id : missing) gone(kind, id);
   listed_.insert(kind);
   if (!open_ && listed_.size() == watched().size()) open();
@@ -119,6 +124,7 @@ void Cluster::Impl::tick() {
   std::vector<std::string> groups;
   for (auto& [key, group] : groups_) {
     watch_desertion(group);
+    explain_wait(key, group);
     constexpr std::int64_t kAskAgainMs = 60'000;
     if (!group.refused_at.is_never() && now_ - group.refused_at >= kAskAgainMs) groups.push_back(key);
   }
@@ -127,6 +133,12 @@ void Cluster::Impl::tick() {
     consider(key);
   }
   for (auto& [uid, pod] : pods_) {
+    constexpr std::int64_t kUnknownOwnerMs = 10'000;
+    if (pod.object.ours && pod.group.empty() && now_ - pod.seen >= kUnknownOwnerMs && waits_to_be_bound(pod)) {
+      tell(pod, "Waiting",
+           "its Job " + shown(pod.object.wish.owner_name, 80) + " is not one of namespace " + pod.object.name_space,
+           true);
+    }
     if (!pod.object.task || pod.assigned) continue;
     count_foreign(pod);
     follow(uid, pod);

@@ -14,6 +14,10 @@ namespace {
 // ones within this time.
 constexpr std::int64_t kDesertedMs = 60'000;
 
+// What the core knows nothing of is told to the pods that wait for it, after this time and not more often than that.
+constexpr std::int64_t kExplainAfterMs = 10'000;
+constexpr std::int64_t kExplainAgainMs = 60'000;
+
 // A name of berth made of names of Kubernetes, which may be longer.
 std::string job_name(std::string name) {
   if (name.size() > kMaxNameLength) name.resize(kMaxNameLength);
@@ -27,16 +31,20 @@ bool asks_the_same(const TaskGroup& a, const TaskGroup& b) {
 
 }  // namespace
 
+std::string Cluster::Impl::id_of_job(const Pod& pod) {
+  return std::string(kOfJob) + pod.object.name_space + "/" + pod.object.owner_uid;
+}
+
 // Returns the key of the pod's group, or an empty text as long as its owner is not known.
 std::string Cluster::Impl::group_of(const Pod& pod, std::int32_t& size, std::string& name) const {
   const PodObject& object = pod.object;
   const PodWish& wish = object.wish;
   if (!wish.pod_group.empty()) {
-    const std::string id = object.name_space + "/" + wish.pod_group;
+    std::string id = std::string(kOfPodGroup) + object.name_space + "/" + wish.pod_group;
     const auto known = owners_.find(id);
     size = known == owners_.end() ? 0 : known->second;
     name = wish.pod_group;
-    return "podgroup/" + id;
+    return id;
   }
   if (!wish.group_name.empty()) {
     size = wish.group_size;
@@ -44,12 +52,13 @@ std::string Cluster::Impl::group_of(const Pod& pod, std::int32_t& size, std::str
     return "group/" + object.name_space + "/" + wish.group_name;
   }
   if (wish.owner_kind == "Job") {
-    const auto known = owners_.find(object.owner_uid);
+    std::string id = id_of_job(pod);
+    const auto known = owners_.find(id);
     if (known == owners_.end()) return {};
     if (known->second > 1) {
       size = known->second;
       name = wish.owner_name;
-      return std::string(kOfJob) + object.owner_uid;
+      return id;
     }
   }
   size = 1;
@@ -79,18 +88,18 @@ void Cluster::Impl::regroup(const std::string& uid, Pod& pod) {
   pod.group = key;
 }
 
-void Cluster::Impl::observe_owner(const std::string& uid, std::int32_t size, bool deleted) {
+void Cluster::Impl::observe_owner(const std::string& id, std::int32_t size, bool deleted) {
   if (deleted)
-    owners_.erase(uid);
-  else if (const auto known = owners_.find(uid); known != owners_.end() && known->second == size)
+    owners_.erase(id);
+  else if (const auto known = owners_.find(id); known != owners_.end() && known->second == size)
     return;
   else
-    owners_[uid] = size;
-  if (const auto group = groups_.find(std::string(kOfJob) + uid); group != groups_.end() && deleted) {
+    owners_[id] = size;
+  if (const auto group = groups_.find(id); group != groups_.end() && deleted && id.starts_with(kOfJob)) {
     group->second.ownerless = true;
     watch_desertion(group->second);
   }
-  const auto pods = by_owner_.find(uid);
+  const auto pods = by_owner_.find(id);
   if (pods == by_owner_.end() || deleted) return;
   for (const std::string& one : pods->second) {
     Pod& pod = pods_.at(one);
@@ -108,7 +117,7 @@ bool Cluster::Impl::carries_its_task(const std::string& uid, const Pod& pod) con
   const auto group = group_of_job_.find(object.task->job);
   if (group == group_of_job_.end()) return false;
   return group->second == pod.group || group->second == std::string(kAlone) + uid ||
-         group->second == std::string(kOfJob) + object.owner_uid;  // also where its Job is gone
+         group->second == id_of_job(pod);  // also where its Job is gone
 }
 
 void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted) {
@@ -121,19 +130,22 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
   }
   const auto [at, fresh] = pods_.try_emplace(uid);
   Pod& pod = at->second;
+  if (pod.object.task) bound_.erase({*pod.object.task, uid});  // who may change the pod may change the key
   pod.object = std::move(*read);
   if (pod.object.log != options_.log) pod.object.task.reset();  // another berth has bound it
   const PodObject& now = pod.object;
   if (fresh) {
+    pod.seen = now_;
     if (now.unreadable) warn("pod " + shown(now.name_space, 80) + "/" + shown(now.name, 80) + ": " + now.wish.problem);
-    if (!now.owner_uid.empty()) by_owner_[now.owner_uid].insert(uid);
     if (!now.wish.pod_group.empty()) {
-      pod.owner_group = now.name_space + "/" + now.wish.pod_group;
-      by_owner_[pod.owner_group].insert(uid);
+      pod.owner_group = std::string(kOfPodGroup) + now.name_space + "/" + now.wish.pod_group;
+    } else if (now.wish.owner_kind == "Job") {
+      pod.owner_group = id_of_job(pod);
     }
+    if (!pod.owner_group.empty()) by_owner_[pod.owner_group].insert(uid);
   }
   if (fresh || pod.group.empty()) regroup(uid, pod);
-  if (carries_its_task(uid, pod)) bound_.try_emplace(*now.task, uid);
+  if (carries_its_task(uid, pod)) bound_.emplace(*now.task, uid);
   if (!now.node.empty()) pod.object.wish = {};  // it is bound: what it asked for is not needed any more
   follow(uid, pod);
   count_foreign(pod);
@@ -149,15 +161,11 @@ void Cluster::Impl::pod_gone(const std::string& uid) {
     pod.object.phase = PodPhase::kSucceeded;
     count_foreign(pod);
   }
-  for (const std::string& owner : {pod.object.owner_uid, pod.owner_group}) {
-    const auto owned = by_owner_.find(owner);
-    if (owned == by_owner_.end()) continue;
+  if (const auto owned = by_owner_.find(pod.owner_group); owned != by_owner_.end()) {
     owned->second.erase(uid);
     if (owned->second.empty()) by_owner_.erase(owned);
   }
-  if (const auto bound = pod.object.task ? bound_.find(*pod.object.task) : bound_.end();
-      bound != bound_.end() && bound->second == uid)
-    bound_.erase(bound);
+  if (pod.object.task) bound_.erase({*pod.object.task, uid});
   if (pod.assigned) {
     if (const auto task = tasks_.find(*pod.assigned); task != tasks_.end())
       exit_task(task->first, task->second, {ExitReason::kKilled, 137, "its pod was deleted"});
@@ -377,22 +385,92 @@ void Cluster::Impl::watch_desertion(Group& group) {
   command(CancelJob{group.job, "kubernetes"});
 }
 
-// Counts the pod as foreign use of its node, or not any more.
-void Cluster::Impl::count_foreign(Pod& pod) {
+// Returns what the pod uses of its node beyond what the core has charged for it. It is all of it, unless the pod is a
+// task: then it is what it has grown by since it was bound.
+Cluster::Impl::Usage Cluster::Impl::foreign_use(const Pod& pod) const {
   const PodObject& object = pod.object;
-  const bool claimed = pod.assigned || (object.task && object.ours && (!open_ || now_ - opened_ < kUnclaimedMs));
-  const std::string node = object.node.empty() || is_over(object) || claimed ? std::string() : object.node;
-  if (node == pod.foreign_on) return;
-  const auto add = [&](const std::string& name, std::int64_t sign) {
-    Usage& use = foreign_[name];
-    use.cpu_milli += sign * object.request.cpu_milli;
-    use.memory_mib += sign * object.request.memory_mib;
-    use.gpus += sign * object.request.gpus;
-    if (const auto found = nodes_.find(name); found != nodes_.end()) update_node(name, found->second);
+  if (object.node.empty() || is_over(object)) return {};
+  const Usage all{object.request.cpu_milli, object.request.memory_mib, object.request.gpus};
+  const auto task = pod.assigned ? tasks_.find(*pod.assigned) : tasks_.end();
+  if (task != tasks_.end()) {
+    const StartTask& start = task->second.start;
+    return {std::max<std::int64_t>(0, all.cpu_milli - start.cpu_milli),
+            std::max<std::int64_t>(0, all.memory_mib - start.memory_mib), 0};
+  }
+  const bool named_soon = !open_ || (pod.seen <= opened_ && now_ - opened_ < kUnclaimedMs);
+  if (named_soon && object.task && !tasks_.contains(*object.task) && carries_its_task(object.uid, pod)) return {};
+  return all;
+}
+
+// Whether a pod of the group is bound or is being bound.
+bool Cluster::Impl::is_peopled(const Group& group) const {
+  return std::any_of(group.pods.begin(), group.pods.end(), [&](const std::string& uid) {
+    const Pod& pod = pods_.at(uid);
+    return pod.assigned && !pod.object.leaving && !is_over(pod.object);
+  });
+}
+
+// Returns why these pods of the group wait, or nothing if it is for the core to say.
+std::string Cluster::Impl::why_it_waits(const std::string& key, const Group& group,
+                                        const std::vector<Pod*>& pods) const {
+  const auto have = [&] {
+    return std::to_string(pods.size()) + " of the " + std::to_string(group.size) + " pods of its group wait";
   };
-  if (!pod.foreign_on.empty()) add(pod.foreign_on, -1);
+  if (group.job.valid()) {
+    const auto next = waiting_tasks_.lower_bound(TaskKey{group.job, 0, 0, 0});
+    if ((next != waiting_tasks_.end() && next->job == group.job) || !is_peopled(group)) return {};
+    return "job " + std::to_string(group.job.value()) + " of its group runs without it; it waits until that is over";
+  }
+  if (group.cancelled)
+    return "the job of its group was cancelled; make its pods anew when all pods of the group are gone";
+  if (group.size <= 0 && key.starts_with(kOfPodGroup))
+    return "its PodGroup " + shown(group.name, 80) + " does not exist, or has no gang.minCount";
+  if (group.size <= 0) return "label berth.dev/group-size of a pod of its group is no number of pods";
+  if (pods.size() < static_cast<std::size_t>(group.size)) return have();
+  return "the job of these pods is over; make them anew";
+}
+
+void Cluster::Impl::explain_wait(const std::string& key, Group& group) {
+  const bool no_more = group.pods.size() <= static_cast<std::size_t>(std::max(1, group.size));
+  const bool others_speak = group.submitting || !group.refused_at.is_never() || (group.job.valid() && no_more);
+  const std::vector<Pod*> pods = others_speak ? std::vector<Pod*>() : waiting_pods(group);
+  const std::string why = pods.empty() ? std::string() : why_it_waits(key, group, pods);
+  if (why.empty()) {
+    group.waits_since = Timestamp::never();
+    return;
+  }
+  if (group.waits_since.is_never()) group.waits_since = now_;
+  if (now_ - group.waits_since < kExplainAfterMs) return;
+  group.waits_since = now_ + (kExplainAgainMs - kExplainAfterMs);
+  bool first = true;
+  for (Pod* pod : pods) {
+    if (!pod->object.wish.problem.empty()) continue;  // it was told that
+    tell(*pod, "Waiting", why, first);
+    first = false;
+  }
+}
+
+// Counts the foreign use of the pod, or what it is now.
+void Cluster::Impl::count_foreign(Pod& pod) {
+  const Usage use = foreign_use(pod);
+  const std::string node = use == Usage{} ? std::string() : pod.object.node;
+  if (node == pod.foreign_on && use == pod.foreign) return;
+  const auto add = [&](const std::string& name, std::int64_t sign, const Usage& more) {
+    Usage& sum = foreign_[name];
+    sum.cpu_milli += sign * more.cpu_milli;
+    sum.memory_mib += sign * more.memory_mib;
+    sum.gpus += sign * more.gpus;
+    if (sum == Usage{}) foreign_.erase(name);
+  };
+  const std::string before = pod.foreign_on;
+  if (!before.empty()) add(before, -1, pod.foreign);
+  if (!node.empty()) add(node, 1, use);
   pod.foreign_on = node;
-  if (!node.empty()) add(node, 1);
+  pod.foreign = use;
+  for (const std::string& name : {before, node}) {
+    if (const auto found = nodes_.find(name); found != nodes_.end()) update_node(name, found->second);
+    if (before == node) break;
+  }
 }
 
 }  // namespace berth::kube

@@ -16,9 +16,12 @@
 
 namespace berth::kube {
 
-// What the key of a group begins with: that of a pod alone, and that of a Job's pods; a uid follows.
+// What the key of a group begins with: that of a pod alone, and a uid follows; that of a Job's pods, and its namespace
+// and uid follow; that of a PodGroup's pods, and its namespace and name follow. The last two are ids of the owners,
+// too. With the namespace nobody joins the gang of another namespace by naming its owner.
 inline constexpr std::string_view kAlone = "pod/";
 inline constexpr std::string_view kOfJob = "job/";
+inline constexpr std::string_view kOfPodGroup = "podgroup/";
 
 // The core names its tasks within this time after a start. A pod that is bound as any other task is a stray from then
 // on.
@@ -47,14 +50,17 @@ class Cluster::Impl {
     std::int64_t cpu_milli = 0;
     std::int64_t memory_mib = 0;
     std::int64_t gpus = 0;
+    bool operator==(const Usage&) const = default;
   };
   struct Pod {
     PodObject object;
     std::string group;
-    std::string owner_group;                      // namespace/name of its PodGroup; empty: none
+    std::string owner_group;                      // id of its PodGroup or Job; empty: none
     std::optional<TaskKey> assigned;              // the task that it is, or that it is being bound as
     std::string foreign_on;                       // the node where its use is counted as foreign; empty: it is not
+    Usage foreign;                                // what is counted there
     std::string told;                             // the last text of its condition
+    Timestamp seen;                               // first
     Timestamp delete_asked = Timestamp::never();  // strays
   };
   struct Node {
@@ -72,6 +78,7 @@ class Cluster::Impl {
     std::string key;  // of its last submission
     bool submitting = false;
     bool cancelled = false;
+    Timestamp waits_since = Timestamp::never();  // its pods wait for something that the core knows nothing of
     bool ownerless = false;  // its owner is gone: nobody makes new pods
     Timestamp refused_at = Timestamp::never();
     Timestamp deserted_since = Timestamp::never();  // it has a job, but no pod that waits or runs
@@ -117,14 +124,19 @@ class Cluster::Impl {
   void leave_group(const std::string& uid, Pod& pod);
   void consider(const std::string& group_key);
   void watch_desertion(Group& group);
+  void explain_wait(const std::string& key, Group& group);
+  std::string why_it_waits(const std::string& key, const Group& group, const std::vector<Pod*>& pods) const;
+  bool is_peopled(const Group& group) const;
+  static std::string id_of_job(const Pod& pod);
   static bool waits_to_be_bound(const Pod& pod);
   static bool comes_before(const Pod& a, const Pod& b);
   std::vector<Pod*> waiting_pods(const Group& group);
   std::optional<JobSpec> job_of(const Group& group, const std::vector<Pod*>& pods);
   std::string queue_of(const Pod& pod, std::string& why) const;
   TaskGroup task_group_of(const Pod& pod) const;
+  Usage foreign_use(const Pod& pod) const;
   void count_foreign(Pod& pod);
-  void observe_owner(const std::string& uid, std::int32_t size, bool deleted);
+  void observe_owner(const std::string& id, std::int32_t size, bool deleted);
 
   // tasks
   void start(const StartTask& effect);
@@ -132,6 +144,7 @@ class Cluster::Impl {
   void forget(const TaskKey& key);
   bool adopt(const TaskKey& key, Task& task);
   void try_bind(const TaskKey& key, Task& task);
+  bool may_be(const Pod& pod, const Task& task) const;
   Pod* pod_for(const TaskKey& key, const Task& task);
   void follow(const std::string& uid, Pod& pod);
   void exit_task(const TaskKey& key, Task& task, const PodEnd& end);
@@ -165,13 +178,13 @@ class Cluster::Impl {
   std::map<std::string, Node> nodes_;           // by name
   std::map<std::string, Usage> foreign_;        // by node
   std::map<std::string, std::vector<std::string>> namespaces_;
-  std::map<std::string, std::int32_t> owners_;  // gang sizes, by uid of a Job or namespace/name of a PodGroup
+  std::map<std::string, std::int32_t> owners_;  // gang sizes, by the id of a Job or PodGroup (cluster.cc)
   std::map<std::string, std::set<std::string>> by_owner_;  // uids of pods
   std::map<std::string, Pod> pods_;                        // by uid
   std::map<std::string, Group> groups_;
   std::map<JobId, std::string> group_of_job_;
   std::map<TaskKey, Task> tasks_;
-  std::map<TaskKey, std::string> bound_;  // uids of pods that carry this key
+  std::set<std::pair<TaskKey, std::string>> bound_;  // uids of pods that carry this key
   std::set<TaskKey> waiting_tasks_;
   std::vector<Effect> held_;  // effects from before `open`
   std::map<std::uint64_t, Call> calls_;

@@ -19,8 +19,10 @@ void Cluster::Impl::observe_node(const boost::json::object& object, bool deleted
   if (deleted) return node_gone(id);
   auto read = read_node(object, options_.cell, options_.topology);
   if (!read) return warn("node " + shown(id, 80) + " is passed over: " + read.error().message);
-  for (const std::string& note : read->notes) warn("node " + shown(id, 80) + ": " + note);
   Node& node = nodes_[id];
+  if (read->notes != node.object.notes) {
+    for (const std::string& note : read->notes) warn("node " + shown(id, 80) + ": " + note);
+  }
   if (!node.object.uid.empty() && node.object.uid != read->uid && node.registered)  // another machine of this name
     tell_status(id, node, NodeStatus::kLost, "its Node object was replaced");
   node.object = std::move(*read);

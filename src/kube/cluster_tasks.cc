@@ -1,5 +1,6 @@
 // Tasks: each is one pod, from its binding to its end.
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
@@ -60,16 +61,36 @@ void Cluster::Impl::start(const StartTask& effect) {
 
 // Takes the pod that carries the key of the task already, from before a restart.
 bool Cluster::Impl::adopt(const TaskKey& key, Task& task) {
-  const auto bound = bound_.find(key);
-  if (bound == bound_.end()) return false;
-  Pod& pod = pods_.at(bound->second);
-  task.pod = bound->second;
-  task.phase = TaskPhase::kBound;
-  pod.assigned = key;
-  waiting_tasks_.erase(key);
-  count_foreign(pod);
-  follow(bound->second, pod);
-  return true;
+  for (auto one = bound_.lower_bound({key, {}}); one != bound_.end() && one->first == key; ++one) {
+    const std::string uid = one->second;
+    Pod& pod = pods_.at(uid);
+    if (pod.assigned || pod.object.node != task.start.node ||
+        static_cast<std::size_t>(pod.object.request.gpus) != task.start.gpu_uuids.size())
+      continue;  // somebody wrote the key into a pod that is not what the core decided
+    task.pod = uid;
+    task.phase = TaskPhase::kBound;
+    pod.assigned = key;
+    waiting_tasks_.erase(key);
+    count_foreign(pod);
+    follow(uid, pod);
+    return true;
+  }
+  return false;
+}
+
+// Whether the pod asks for what the task was given, on a node that it selects. Pods that joined the group after it was
+// submitted were not seen by the core.
+bool Cluster::Impl::may_be(const Pod& pod, const Task& task) const {
+  const TaskRequest& request = pod.object.request;
+  const PodWish& wish = pod.object.wish;
+  if (!waits_to_be_bound(pod) || !wish.problem.empty() || request.cpu_milli != task.start.cpu_milli ||
+      request.memory_mib != task.start.memory_mib ||
+      static_cast<std::size_t>(request.gpus) != task.start.gpu_uuids.size())
+    return false;
+  const auto node = nodes_.find(task.start.node);
+  if (node == nodes_.end()) return true;
+  const Labels& labels = node->second.object.spec.labels;
+  return std::includes(labels.begin(), labels.end(), wish.node_selector.begin(), wish.node_selector.end());
 }
 
 // Returns the pod of the group that the task is to be: of those that ask for what the task was given, the one with the
@@ -80,11 +101,7 @@ Cluster::Impl::Pod* Cluster::Impl::pod_for(const TaskKey& key, const Task& task)
   Pod* best = nullptr;
   for (const std::string& uid : groups_.at(group->second).pods) {
     Pod& pod = pods_.at(uid);
-    const TaskRequest& request = pod.object.request;
-    if (!waits_to_be_bound(pod) || request.cpu_milli != task.start.cpu_milli ||
-        request.memory_mib != task.start.memory_mib ||
-        static_cast<std::size_t>(request.gpus) != task.start.gpu_uuids.size())
-      continue;
+    if (!may_be(pod, task)) continue;
     if (pod.object.index == static_cast<std::int64_t>(key.task)) return &pod;
     if (best == nullptr || comes_before(pod, *best)) best = &pod;
   }
@@ -230,7 +247,12 @@ void Cluster::Impl::forget(const TaskKey& key) {
   waiting_tasks_.erase(key);
   const auto found = tasks_.find(key);
   if (found == tasks_.end()) return;
+  const std::string uid = found->second.pod;
   tasks_.erase(found);
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end() || pod->second.assigned != key) return;
+  pod->second.assigned.reset();  // where its node was lost it may still be there, and use what it had
+  count_foreign(pod->second);
 }
 
 void Cluster::Impl::tick_task(const TaskKey& key, Task& task) {

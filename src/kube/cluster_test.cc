@@ -99,7 +99,7 @@ TEST_CASE("pods of a gang that ask for different things are groups of tasks, and
 TEST_CASE("an indexed Job whose pods run together is a gang; its ranks follow the index") {
   Fixture api;
   api.jobs_["J"] = ApiStandIn::json(
-      R"({"metadata":{"uid":"J","name":"train"},"spec":{"parallelism":2,"completions":2,"completionMode":"Indexed"}})");
+      R"({"metadata":{"uid":"J","name":"train","namespace":"team"},"spec":{"parallelism":2,"completions":2,"completionMode":"Indexed"}})");
   const std::string owned =
       R"("ownerReferences":[{"kind":"Job","name":"train","uid":"J","controller":true}],"annotations":{"batch.kubernetes.io/job-completion-index":")";
   api.pod("train-1", 1, "", "", owned + "1\"}");
@@ -493,6 +493,209 @@ TEST_CASE("hostile objects harm nothing else") {
   CHECK_FALSE(api.registered.contains("bad"));
   CHECK_GE(api.cluster().warnings().size(), 4);
   CHECK_EQ(api.told("control").find('\x1b'), std::string::npos);
+}
+
+TEST_CASE("a key that was taken off a pod, or changed, is that of no task") {
+  Fixture api;
+  api.pod("a", 1, kGang);
+  api.pod("b", 1, kGang);
+  api.settle();
+  api.pod("x", 1, kGang, R"("nodeName":"n1")", R"("annotations":{"berth.dev/task":"1/2/0/1"})");
+  const std::string uid = api.uid_of("x");
+  api.pods_[uid]["metadata"].as_object()["annotations"] = ApiStandIn::json(R"({"berth.dev/task":"1/9/0/1"})");
+  api.show(uid);
+  api.remove(uid);
+  api.start(task(1, 0, 2), "n1", 1);
+  CHECK_EQ(api.node_of("a"), "n1");
+}
+
+TEST_CASE("a pod that carries the key of a task of its gang, but another node or more GPUs, is foreign") {
+  Fixture api;
+  api.pod("a", 0, kGang);
+  api.pod("b", 0, kGang);
+  api.settle();
+  api.pass(1);
+  api.pod("x", 8, kGang, R"("nodeName":"n1")", R"("annotations":{"berth.dev/task":"1/1/0/1"})");
+  api.pod("y", 0, kGang, R"("nodeName":"n2")", R"("annotations":{"berth.dev/task":"1/1/0/1"})");
+  api.start(task(1), "n1", 0);
+  CHECK_EQ(api.node_of("a"), "n1");
+  CHECK_EQ(std::count_if(api.registered.at("n1").gpus.begin(), api.registered.at("n1").gpus.end(),
+                         [](const Gpu& gpu) { return !gpu.healthy; }),
+           8);
+}
+
+TEST_CASE("a pod with the key of two tasks is only the first") {
+  Fixture api;
+  api.pod("a", 1, kGang);
+  api.pod("b", 1, kGang);
+  api.settle();
+  api.start(task(1, 0), "n1", 1);
+  const std::string uid = api.uid_of("a");
+  api.pods_[uid]["metadata"].as_object()["annotations"] = ApiStandIn::json(R"({"berth.dev/task":"1/1/1/1"})");
+  api.show(uid);
+  api.start(task(1, 1), "n1", 1, 1);
+  CHECK_EQ(api.node_of("b"), "n1");
+  api.remove(uid);
+  api.settle();
+  CHECK(api.exit_of(task(1, 0)));
+  CHECK_EQ(api.exit_of(task(1, 1)), nullptr);
+}
+
+TEST_CASE("a pod that joined its gang later is bound only if berth understands it and the node is one it selects") {
+  Fixture api;
+  api.node("n3", 8);
+  api.nodes_["n3"]["metadata"].as_object()["labels"].as_object()["disk"] = "nvme";
+  api.cluster().observe(Kind::kNode, api.nodes_["n3"], false, api.now());
+  api.pod("a", 0, kGang);
+  api.pod("b", 0, kGang);
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 1);
+  const std::string first = R"("annotations":{"berth.dev/index":"0"})";
+  std::string many = R"({"name":"x","resources":{"limits":{"nvidia.com/gpu":"8"}}})";
+  for (int container = 0; container < 1000; ++container) many += R"(,{"name":"i"})";
+  api.pod("unread", 0, kGang, R"("initContainers":[)" + many + "]", first);
+  api.pod("mig", 0, kGang, R"("overhead":{"nvidia.com/mig-1g.10gb":"7"})", first);
+  api.pod("picky", 0, kGang, R"("nodeSelector":{"disk":"nvme"})", first);
+  api.start(task(1), "n1", 0);
+  CHECK_EQ(api.node_of("unread") + api.node_of("mig") + api.node_of("picky"), "");
+  CHECK_EQ(api.node_of("a"), "n1");
+  api.start(task(1, 1), "n3", 0);
+  CHECK_EQ(api.node_of("picky") + api.node_of("b"), "n3");
+}
+
+TEST_CASE("nobody joins the gang of another namespace, or takes its tasks, by naming its Job as the owner") {
+  Fixture api;
+  api.jobs_["J"] = ApiStandIn::json(
+      R"({"metadata":{"uid":"J","name":"train","namespace":"rich"},"spec":{"parallelism":2,"completions":2,"completionMode":"Indexed"}})");
+  api.list();
+  const std::string owned =
+      R"("ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"train","uid":"J","controller":true}])";
+  api.pod("thief-0", 1, "", "", owned);
+  api.pod("thief-1", 1, "", "", owned);
+  api.settle();
+  CHECK(api.jobs().empty());
+  api.pass(70);
+  CHECK_NE(api.told("thief-0").find("its Job"), std::string::npos);
+}
+
+TEST_CASE("a Job of another kind of API is no Job of Kubernetes") {
+  Fixture api;
+  api.pod("volcano-0", 1, "", "",
+          R"("ownerReferences":[{"apiVersion":"batch.volcano.sh/v1alpha1","kind":"Job","name":"v","uid":"V","controller":true}])");
+  api.settle();
+  CHECK_EQ(api.jobs().size(), 1);
+}
+
+TEST_CASE("what a foreign pod is counted for is what it is given back for, also when it was resized") {
+  Fixture api;
+  api.pod("f", 0, "", R"("nodeName":"n1","overhead":{"cpu":"1"})");
+  api.settle();
+  CHECK_EQ(api.registered.at("n1").cpu_milli, 63'000);
+  const std::string uid = api.uid_of("f");
+  api.pods_[uid]["spec"].as_object()["overhead"] = ApiStandIn::json(R"({"cpu":"40"})");
+  api.show(uid);
+  api.settle();
+  CHECK_EQ(api.registered.at("n1").cpu_milli, 24'000);
+  api.remove(uid);
+  api.settle();
+  CHECK_EQ(api.registered.at("n1").cpu_milli, 64'000);
+}
+
+TEST_CASE("a pod of ours that grows takes what it has grown by from its node") {
+  Fixture api;
+  api.pod("a", 1);
+  api.settle();
+  api.start(task(1), "n1", 1);
+  const std::string uid = api.uid_of("a");
+  api.pods_[uid]["spec"].as_object()["overhead"] = ApiStandIn::json(R"({"cpu":"40"})");
+  api.show(uid);
+  api.settle();
+  CHECK_EQ(api.registered.at("n1").cpu_milli, 24'000);
+}
+
+TEST_CASE("absurd requests of many foreign pods do not make a node larger") {
+  Fixture api;
+  std::string many;
+  for (int container = 0; container < 999; ++container)
+    many += std::string(container == 0 ? "" : ",") +
+            R"({"name":"i","restartPolicy":"Always","resources":{"limits":{"cpu":"1100G"}}})";
+  for (int pod = 0; pod < 20; ++pod) {
+    api.pod("f" + std::to_string(pod), 0, "", R"("nodeName":"n1","initContainers":[)" + many + "]");
+    api.settle();
+    REQUIRE_EQ(api.registered.at("n1").cpu_milli, 0);
+  }
+}
+
+TEST_CASE("the pod of a task that was given up with its node is foreign on the node that comes back, and is deleted") {
+  Fixture api;
+  api.pod("a", 8);
+  api.settle();
+  api.start(task(1), "n1", 8);
+  api.run_all();
+  api.settle();
+  api.pass(60);
+  api.cluster().observe(Kind::kNode, api.nodes_["n1"], true, api.now());
+  api.settle();
+  api.perform(ForgetTask{task(1), "n1"});
+  api.node("n1", 8);
+  api.settle();
+  CHECK_EQ(std::count_if(api.registered.at("n1").gpus.begin(), api.registered.at("n1").gpus.end(),
+                         [](const Gpu& gpu) { return !gpu.healthy; }),
+           8);
+  api.pass(2);
+  CHECK_EQ(api.uid_of("a"), "");
+  CHECK(api.registered.at("n1").gpus[0].healthy);
+}
+
+TEST_CASE("resources of the whole pod are what it asks for") {
+  Fixture api;
+  api.pod("a", 1, "", R"("resources":{"requests":{"cpu":"60","memory":"1Gi"}})");
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 1);
+  CHECK_EQ(api.jobs()[0].spec.groups[0].request.cpu_milli, 60'000);
+}
+
+TEST_CASE("pods that wait for something other than berth's decision say for what") {
+  Fixture api;
+  SUBCASE("the gang is not whole") {
+    api.pod("a", 1, kGang);
+    api.pass(12);
+    CHECK_NE(api.told("a").find("1 of the 2 pods"), std::string::npos);
+    const std::size_t writes = api.requests.size();
+    api.pass(300);
+    CHECK_EQ(api.requests.size(), writes);
+  }
+  SUBCASE("its PodGroup is not known") {
+    api.pod("a", 1, "", R"("schedulingGroup":{"podGroupName":"pg"})");
+    api.pass(12);
+    CHECK_NE(api.told("a").find("PodGroup"), std::string::npos);
+  }
+  SUBCASE("its job is over") {
+    api.pod("a", 1);
+    api.settle();
+    api.cluster().finished(JobId(1), false, api.now());
+    api.pass(12);
+    CHECK_NE(api.told("a").find("is over"), std::string::npos);
+  }
+  SUBCASE("its group was cancelled before it was made") {
+    api.pod("a", 1, kGang);
+    api.pod("b", 1, kGang);
+    api.settle();
+    api.cluster().finished(JobId(1), true, api.now());
+    api.pod("c", 1, kGang);
+    api.pass(12);
+    CHECK_NE(api.told("c").find("cancelled"), std::string::npos);
+  }
+  SUBCASE("its gang runs without it") {
+    api.pod("a", 1, kGang);
+    api.pod("b", 1, kGang);
+    api.settle();
+    api.start(task(1, 0), "n1", 1);
+    api.start(task(1, 1), "n1", 1, 1);
+    api.pod("c", 1, kGang);
+    api.pass(12);
+    CHECK_NE(api.told("c").find("without it"), std::string::npos);
+  }
 }
 
 }  // namespace berth::kube

@@ -37,6 +37,9 @@ void read_owner(const json::object& pod, PodObject& object) {
     if (!true_at(*owner, {"controller"})) continue;
     object.owner_uid = text_at(*owner, {"uid"});
     object.wish.owner_kind = text_at(*owner, {"kind"});
+    const std::string version = text_at(*owner, {"apiVersion"});
+    if (object.wish.owner_kind == "Job" && !version.empty() && !version.starts_with("batch/"))
+      object.wish.owner_kind += " of " + shown(version, 80);  // such as Volcano's: another kind
     object.wish.owner_name = text_at(*owner, {"name"});
   }
 }

@@ -28,6 +28,12 @@ Ask larger(const Ask& a, const Ask& b) {
   return {std::max(a.cpu_milli, b.cpu_milli), std::max(a.memory_mib, b.memory_mib), std::max(a.gpus, b.gpus)};
 }
 
+// What no node has. A sum of as many pods as there can be stays within 64 bits.
+Ask bounded(const Ask& ask) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  return {std::min(ask.cpu_milli, kMost), std::min(ask.memory_mib, kMost), std::min(ask.gpus, std::int64_t{1} << 30)};
+}
+
 bool is_passed_over(std::string_view resource) {
   return resource == "ephemeral-storage";  // the kubelet evicts for it
 }
@@ -106,9 +112,16 @@ Result<PodRequest> read_request(const json::object& pod) {
     sum += *ask;
   }
   Ask all = larger(most, sum);
+  if (const json::object* resources = object_at(pod, {"spec", "resources"})) {  // of the whole pod
+    const auto ask = ask_of(*resources, read.unknown);
+    if (!ask) return ask.error();
+    all = {ask->cpu_milli > 0 ? ask->cpu_milli : all.cpu_milli, ask->memory_mib > 0 ? ask->memory_mib : all.memory_mib,
+           std::max(ask->gpus, all.gpus)};
+  }
   const auto overhead = overhead_of(pod, read.unknown);
   if (!overhead) return overhead.error();
   all += *overhead;
+  all = bounded(all);
   if (all.gpus > static_cast<std::int64_t>(kMaxGpusPerNode) && read.unknown.empty())
     read.unknown =
         "nvidia.com/gpu: " + std::to_string(all.gpus) + " in one pod, over " + std::to_string(kMaxGpusPerNode) + ",";

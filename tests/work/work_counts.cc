@@ -70,13 +70,13 @@ class Measuring {
     std::printf(
         "%s \"%s\": {\"steps\": %llu, \"nodes_scored\": %llu, \"attempts\": %llu, \"log_bytes\": %llu, "
         "\"allocations\": %llu, \"allocated_bytes\": %llu}",
-        first_ ? "{\n" : ",\n", kind_, of(work.steps), of(work.nodes_scored), of(work.attempts), of(work.log_bytes),
+        first ? "{\n" : ",\n", kind_, of(work.steps), of(work.nodes_scored), of(work.attempts), of(work.log_bytes),
         of(allocations - allocations_), of(allocated_bytes - bytes_));
-    first_ = false;
+    first = false;
   }
 
  private:
-  static inline bool first_ = true;
+  static inline bool first = true;
   const char* kind_;
   std::uint64_t allocations_;
   std::uint64_t bytes_;

@@ -21,6 +21,15 @@ TokenDigest digest_of(std::string_view token);
 // 64 hexadecimal digits.
 std::string text_of(const TokenDigest& digest);
 
+// Whose request it is.
+struct Identification {
+  std::optional<policy::Subject> subject = {};
+  std::string refusal = {};  // what is wrong with a signed token, for its bearer
+  // Set if that is not known yet, because the keys of its issuer are being fetched: calls back once when it is time to
+  // ask again, from any thread.
+  std::function<void(std::function<void()>)> until_known = {};
+};
+
 class Authenticator {
  public:
   // Finds tokens beyond those that were added: those of the state. Called on I/O threads.
@@ -31,6 +40,10 @@ class Authenticator {
   using PeerLookup = std::function<std::optional<policy::Subject>(const Peer&)>;
   void look_up_peers_by(PeerLookup lookup) { peer_lookup_ = std::move(lookup); }
 
+  // Proves signed tokens (HEADER.CLAIMS.SIGNATURE). Called on I/O threads; must not block.
+  using Verify = std::function<Identification(std::string_view token, const TokenDigest&)>;
+  void verify_signed_by(Verify verify) { verify_ = std::move(verify); }
+
   // Several tokens may name one subject. Tokens shorter than 16 bytes are refused.
   Result<void> add(std::string_view token, policy::Subject subject);
 
@@ -39,7 +52,7 @@ class Authenticator {
 
   // Whose request it is, and by what proof: the token where there is an Authorization header, good or not; else the
   // peer of the connection.
-  std::optional<policy::Subject> identify(std::string_view authorization, const Peer& peer) const;
+  Identification identify(std::string_view authorization, const Peer& peer) const;
 
  private:
   struct Entry {
@@ -49,6 +62,9 @@ class Authenticator {
   std::vector<Entry> entries_;
   Lookup lookup_;
   PeerLookup peer_lookup_;
+  Verify verify_;
+
+  Identification bearer_of(std::string_view authorization) const;
 };
 
 // Returns a new token: 256 random bits in hexadecimal.

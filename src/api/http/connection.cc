@@ -37,6 +37,7 @@ constexpr std::chrono::milliseconds kStepPause{1};
 constexpr std::size_t kLingerBytes = 64 * 1024 * 1024;  // read and thrown away so that a refusal arrives
 constexpr std::size_t kStreamChatterBytes = 64 * 1024;  // what a watcher may send without meaning
 constexpr std::chrono::milliseconds kLingerTime{2'000};
+constexpr std::chrono::milliseconds kKeysTime{5'000};  // that a request waits for the keys of its token
 
 std::string lower_case(std::string_view text) {
   std::string lower(text);
@@ -126,6 +127,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
     kOpening,
     kIdle,
     kHead,
+    kKeys,
     kBody,
     kHandling,
     kWriting,
@@ -147,6 +149,8 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   void read_head();
   void parse_head(std::size_t size);
   void begin_body();
+  void await_keys(const Waiting& waiting);
+  void keys_are_late();
   void begin_admitted_body();
   void read_body();
   void feed_body();
@@ -401,6 +405,7 @@ void HttpConnection::begin_body() {
     if (parser_->is_done()) return send_response(std::move(*answer));
     return answer_unread(std::move(*answer));
   }
+  if (const auto* waiting = std::get_if<Waiting>(&decision)) return await_keys(*waiting);
   admitted_ = std::move(std::get<Admitted>(decision));
   path_ = admitted_.request.path;
   // A login name or a certificate alone is no word of an admin: without a role it makes no room for itself.
@@ -413,6 +418,21 @@ void HttpConnection::begin_body() {
     return write(std::string(kContinue), &HttpConnection::begin_admitted_body);
   }
   begin_admitted_body();
+}
+
+// The head is judged again when keys have come, and nothing else waits for them.
+void HttpConnection::await_keys(const Waiting& waiting) {
+  if (state_ != State::kKeys) enter(State::kKeys, kKeysTime);
+  waiting.until_known([posted = posted_, connection = weak_from_this()] {
+    posted->post([connection] {
+      const auto alive = connection.lock();
+      if (alive && alive->state_ == State::kKeys) alive->begin_body();
+    });
+  });
+}
+
+void HttpConnection::keys_are_late() {
+  answer_unread(problem({ErrorCode::kUnavailable, "the keys of the token's issuer could not be fetched in time"}));
 }
 
 void HttpConnection::begin_admitted_body() {
@@ -465,11 +485,11 @@ void HttpConnection::handle() {
     if (exchange->claimed()) return;  // the client has gone, or has waited too long
     if (has_token) {  // it may have ended, or lost a role, while the body was read or the request waited
       auto now = site->authenticator.identify(admitted->request.header("authorization"), peer);
-      if (!now) {
-        Responder(exchange).send(unauthenticated(peer));
+      if (!now.subject) {
+        Responder(exchange).send(unauthenticated(peer, now.refusal));
         return;
       }
-      admitted->request.principal = std::move(*now);
+      admitted->request.principal = std::move(*now.subject);
     }
     run_handler(*site, *admitted, Responder(exchange));
   });
@@ -538,6 +558,8 @@ void HttpConnection::deadline_passed() {
   switch (state_) {
     case State::kHead:
       return refuse_late("the head of the request");
+    case State::kKeys:
+      return keys_are_late();
     case State::kBody:
       return refuse_late("the body of the request");
     case State::kHandling:
@@ -627,7 +649,7 @@ void HttpConnection::stream_written() {
 // Returns true if the token of the stream has ended, or has other roles than when the stream began.
 bool HttpConnection::lost_access() const {
   const auto now = site_->authenticator.identify(authorization_, peer_);
-  return !principal_.name.empty() && (!now || *now != principal_);
+  return !principal_.name.empty() && (!now.subject || *now.subject != principal_);
 }
 
 // After each write, and whenever the queue wakes the connection.

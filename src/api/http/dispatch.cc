@@ -227,16 +227,17 @@ bool is_of_another_site(const Request& request) {
 
 }  // namespace
 
-Response unauthenticated(const Peer& peer) {
-  std::string detail = "a bearer token of this server is needed";
+Response unauthenticated(const Peer& peer, std::string_view refusal) {
+  std::string detail = refusal.empty() ? "a bearer token of this server is needed" : std::string(refusal);
   if (!peer.refusal.empty()) detail += ": " + peer.refusal;
-  return with_header(problem(401, "unauthenticated", detail), "WWW-Authenticate", "Bearer realm=\"berth\"");
+  return with_header(problem(401, "unauthenticated", detail), "WWW-Authenticate",
+                     std::string("Bearer realm=\"berth\"") + (refusal.empty() ? "" : ", error=\"invalid_token\""));
 }
 
 namespace {
 
-std::variant<Admitted, Response> decide(Head head, const Target& target, const Router& router,
-                                        const Authenticator& authenticator, const Peer& peer) {
+std::variant<Admitted, Response, Waiting> decide(Head head, const Target& target, const Router& router,
+                                                 const Authenticator& authenticator, const Peer& peer) {
   const auto method = method_named(head.method);
   if (!method) return problem(501, "method-not-implemented", "this server has no such method");
   const std::string_view path = target.path;
@@ -255,13 +256,14 @@ std::variant<Admitted, Response> decide(Head head, const Target& target, const R
   request.headers = std::move(head.headers);
   const bool is_public = match.route != nullptr && match.route->access == Access::kPublic;
   if (!is_public) {
-    auto subject = authenticator.identify(request.header("authorization"), peer);
-    if (!subject) return unauthenticated(peer);
-    if (subject->proof == kByCertificate && is_of_another_site(request)) {
+    auto found = authenticator.identify(request.header("authorization"), peer);
+    if (!found.subject && found.until_known) return Waiting{std::move(found.until_known)};
+    if (!found.subject) return unauthenticated(peer, found.refusal);
+    if (found.subject->proof == kByCertificate && is_of_another_site(request)) {
       return problem(403, "cross-site", "a page of another site asks with the browser's certificate; that is refused");
     }
-    request.subject = subject->name;
-    request.principal = std::move(*subject);
+    request.subject = found.subject->name;
+    request.principal = std::move(*found.subject);
   }
   if (*method == Method::kOptions) return answer_options(match, path);
   if (match.allowed.empty()) return problem(404, "not-found", "no such path");
@@ -287,8 +289,8 @@ std::variant<Admitted, Response> decide(Head head, const Target& target, const R
 
 }  // namespace
 
-std::variant<Admitted, Response> admit(Head head, const Router& router, const Authenticator& authenticator,
-                                       const Peer& peer) {
+std::variant<Admitted, Response, Waiting> admit(Head head, const Router& router, const Authenticator& authenticator,
+                                                const Peer& peer) {
   const Target target = split(head.target);
   auto decision = decide(std::move(head), target, router, authenticator, peer);
   if (auto* refusal = std::get_if<Response>(&decision)) state_instance(*refusal, target.path);

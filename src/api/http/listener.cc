@@ -103,7 +103,7 @@ Result<void> check_path(const std::string& path) {
 }
 
 // Made under another name and renamed, so that it is never there with another mode, or without a listener.
-Result<int> listen_on_path(const std::string& path) {
+Result<int> listen_on_path(const std::string& path, mode_t mode) {
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket < 0) return cannot_listen(path, "socket");
   const std::string draft = path + "~";
@@ -112,7 +112,7 @@ Result<int> listen_on_path(const std::string& path) {
   const char* doing = "bind";
   if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
     doing = "listen";
-    if (::listen(socket, SOMAXCONN) == 0 && ::chmod(draft.c_str(), 0666) == 0 &&
+    if (::listen(socket, SOMAXCONN) == 0 && ::chmod(draft.c_str(), mode) == 0 &&
         ::rename(draft.c_str(), path.c_str()) == 0)
       return socket;
   }
@@ -210,9 +210,9 @@ Result<std::unique_ptr<Listener>> Listener::on_tcp(asio::io_context& io, const s
   return std::unique_ptr<Listener>(new Listener(std::make_unique<Impl>(io, *socket, local)));
 }
 
-Result<std::unique_ptr<Listener>> Listener::on_socket(asio::io_context& io, const std::string& path) {
+Result<std::unique_ptr<Listener>> Listener::on_socket(asio::io_context& io, const std::string& path, SocketFor whom) {
   if (auto ok = check_path(path); !ok) return ok.error();
-  const auto socket = listen_on_path(path);
+  const auto socket = listen_on_path(path, whom == SocketFor::kAll ? 0666 : 0600);
   if (!socket) return socket.error();
   return std::unique_ptr<Listener>(new Listener(std::make_unique<Impl>(io, *socket, path)));
 }

@@ -21,6 +21,9 @@ struct Accepted {
   std::string peer;  // "127.0.0.1:40112", "unix"
 };
 
+// Who may connect to a Unix socket: all users of the machine, or root and the server's own user.
+enum class SocketFor { kAll, kServerUser };
+
 class Listener {
  public:
   using Sink = std::function<void(Accepted)>;
@@ -32,7 +35,8 @@ class Listener {
   // Everybody who may enter its directory may connect. The directory has to belong to root or to this user, and nobody
   // else may write it, so that nobody can put another socket in its place. A socket that no server listens on is
   // replaced; anything else at the path is an error.
-  static Result<std::unique_ptr<Listener>> on_socket(boost::asio::io_context& io, const std::string& path);
+  static Result<std::unique_ptr<Listener>> on_socket(boost::asio::io_context& io, const std::string& path,
+                                                     SocketFor whom);
   ~Listener();  // removes the socket from its directory
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;

@@ -162,7 +162,8 @@ class Server::Core {
     if (!tcp) return tcp.error();
     tcp_ = std::move(*tcp);
     if (!options.socket_path.empty()) {
-      auto local = Listener::on_socket(threads_.front()->io(), options.socket_path);
+      auto local = Listener::on_socket(threads_.front()->io(), options.socket_path,
+                                       options.socket_for_all ? SocketFor::kAll : SocketFor::kServerUser);
       if (!local) return local.error();
       local_ = std::move(*local);
     }

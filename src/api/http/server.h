@@ -52,6 +52,7 @@ struct ServerOptions {
   std::uint16_t port = 0;                    // 0 asks the system for a free one
   std::shared_ptr<TlsCredentials> tls = {};  // of the address; null: plain HTTP
   std::string socket_path = {};              // of a Unix socket to serve on as well; empty: none
+  bool socket_for_all = true;                // all users may connect to it; else root and the server's user
   // Who is at the other end of a connection by the Unix socket. May wait; called on a thread of its own.
   std::function<Peer(int socket)> peer_of_socket = {};
   std::size_t io_threads = 2;

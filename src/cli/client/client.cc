@@ -152,7 +152,7 @@ Error Client::Connection::no_socket(int reason) const {
   if (reason == ENOENT || reason == ECONNREFUSED) message += "; no server listens there";
   if (reason == EACCES) {
     message +=
-        "; you may not enter its directory. A socket for all users is one that the server is given by "
+        "; you may not use it. A socket for all users is one that the server is given by "
         "--socket PATH";
   }
   return {ErrorCode::kUnavailable, std::move(message)};
