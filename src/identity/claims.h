@@ -14,11 +14,11 @@
 namespace berth::identity {
 
 struct Identity {
-  std::string user;                 // ISSUER:NAME
-  std::vector<std::string> groups;  // each ISSUER:NAME, sorted
-  std::string issuer = {};          // the issuer's name
-  std::optional<Timestamp> issued;  // `iat`
-  Timestamp ends = {};              // `exp` and the clock skew: no longer good then
+  std::string user;                      // ISSUER:NAME
+  std::vector<std::string> groups;       // each ISSUER:NAME, sorted
+  std::string issuer = {};               // the issuer's name
+  std::optional<Timestamp> issued = {};  // `iat`
+  Timestamp ends = {};                   // `exp` and the clock skew: no longer good then
   bool operator==(const Identity&) const = default;
 };
 
