@@ -17,6 +17,13 @@ TEST_CASE("a token follows its queue when that is renamed, and does not fall to 
   CHECK_EQ(access.find(digest, Timestamp{1})->roles.back().queue, "research/nlp");
 }
 
+identity::Identity identity_of(std::string user, std::vector<std::string> groups) {
+  identity::Identity identity;
+  identity.user = std::move(user);
+  identity.groups = std::move(groups);
+  return identity;
+}
+
 TEST_CASE("a user of an issuer has its roles and those of its groups, and nobody of another issuer has them") {
   AccessTable access{state::State()};
   ClusterConfigured configured;
@@ -24,17 +31,17 @@ TEST_CASE("a user of an issuer has its roles and those of its groups, and nobody
                              {"group:lab:nlp", Role::kLead, "research"},
                              {"user:corp:ada", Role::kViewer, ""}};
   access.on(configured);
-  const policy::Subject ada = access.subject_of({.user = "corp:ada", .groups = {"corp:nlp", "corp:other"}});
+  const policy::Subject ada = access.subject_of(identity_of("corp:ada", {"corp:nlp", "corp:other"}));
   CHECK_EQ(ada.name, "user:corp:ada");
   CHECK_EQ(ada.user, "corp:ada");
   CHECK_EQ(ada.proof, "issuer");
   REQUIRE_EQ(ada.roles.size(), 2);
   CHECK_EQ(ada.roles[0].subject, "group:corp:nlp");
   CHECK_EQ(ada.roles[1].subject, "user:corp:ada");
-  CHECK(access.subject_of({.user = "lab:ada", .groups = {}}).roles.empty());
+  CHECK(access.subject_of(identity_of("lab:ada", {})).roles.empty());
   configured.config.roles.clear();
   access.on(configured);
-  CHECK(access.subject_of({.user = "corp:ada", .groups = {"corp:nlp"}}).roles.empty());
+  CHECK(access.subject_of(identity_of("corp:ada", {"corp:nlp"})).roles.empty());
 }
 
 }  // namespace
