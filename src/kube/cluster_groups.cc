@@ -245,9 +245,10 @@ std::optional<JobSpec> Cluster::Impl::job_of(const Group& group, const std::vect
     if (why.empty()) why = pod->object.wish.problem;
   }
   const Pod& first = *pods.front();
-  const std::string queue = why.empty() ? queue_of(first, why) : std::string();
+  const bool understood = why.empty();
+  const std::string queue = understood ? queue_of(first, why) : std::string();
   if (!why.empty()) {
-    for (Pod* pod : pods) tell(*pod, queue.empty() ? "NotSchedulable" : "QueueNotAllowed", why, true);
+    for (Pod* pod : pods) tell(*pod, understood ? "QueueNotAllowed" : "NotSchedulable", why, true);
     return {};
   }
   const PodWish& wish = first.object.wish;

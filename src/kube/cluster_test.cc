@@ -578,6 +578,22 @@ TEST_CASE("nobody joins the gang of another namespace, or takes its tasks, by na
   CHECK_NE(api.told("thief-0").find("its Job"), std::string::npos);
 }
 
+TEST_CASE("a pod whose owner is changed is still found when it goes") {
+  Fixture api;
+  const std::string job =
+      R"({"metadata":{"uid":"J","name":"j","namespace":"team"},"spec":{"parallelism":2,"completions":2,"completionMode":"Indexed"}})";
+  const std::string owner = R"([{"apiVersion":"batch/v1","kind":"Job","name":"j","uid":")";
+  api.pod("a", 1, "", "", R"("ownerReferences":)" + owner + R"(J","controller":true}])");
+  const std::string uid = api.uid_of("a");
+  api.pods_[uid]["metadata"].as_object()["ownerReferences"] =
+      boost::json::parse(owner + R"(K","controller":true}])");
+  api.show(uid);
+  api.remove(uid);
+  api.cluster().observe(Kind::kJob, ApiStandIn::json(job), false, api.now());  // was: map::at
+  api.settle();
+  CHECK(api.jobs().empty());
+}
+
 TEST_CASE("a Job of another kind of API is no Job of Kubernetes") {
   Fixture api;
   api.pod(
