@@ -287,6 +287,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (most if most == resource.RLIM_INFINITY else min(needed, most), most))
     os.environ["BERTH"] = options.program
     directory = tempfile.mkdtemp(prefix="berth-bench-api-")
+    os.chmod(directory, 0o711)  # a server that is root runs the job as another user
     try:
         config = os.path.join(directory, "cluster.yaml")
         with open(config, "w") as file:

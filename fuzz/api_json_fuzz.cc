@@ -1,4 +1,4 @@
-// fuzz: src/api/http/json_decode.cc berth_base Boost::json
+// fuzz: src/api/http/json_decode.cc berth_model Boost::json
 // The bodies of requests: no bytes may crash the decoder, and whatever it accepts survives being written and decoded
 // again.
 

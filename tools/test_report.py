@@ -16,9 +16,9 @@ import sys
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
-RINGS = ["house", "unit", "scenario", "property", "simulation", "e2e", "fuzz"]
+RINGS = ["house", "unit", "scenario", "property", "simulation", "e2e", "kubernetes", "fuzz"]
 RING_BY_NAME = [("scenario", "scenario"), ("property", "property"), ("sim_test", "unit"), ("sim_system|planted", "simulation"),
-                ("e2e|live|quickstart", "e2e"), ("fuzz", "fuzz")]
+                ("^kubernetes_", "kubernetes"), ("e2e|live|quickstart", "e2e"), ("fuzz", "fuzz")]
 CASES = re.compile(r"^\[doctest\] test cases:\s*(\d+) \|\s*(\d+) passed \|\s*(\d+) failed \|\s*(\d+) skipped", re.M)
 ASSERTIONS = re.compile(r"^\[doctest\] assertions:\s*(\d+) \|", re.M)
 SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped\s*$", re.M)

@@ -26,21 +26,38 @@ def fail(message):
     raise SystemExit(f"quickstart: {message}")
 
 
+def access(data, url):
+    """How the server is reached: by its Unix socket, where one's login name says who one is; else with its token."""
+    socket = os.path.join(data, "berth.sock")
+    if os.path.exists(socket):
+        return {"BERTH_SERVER": "unix:" + socket}
+    return {"BERTH_SERVER": url, "BERTH_TOKEN_FILE": os.path.join(data, "token")}
+
+
+def environment_with(chosen):
+    return {**{name: value for name, value in os.environ.items() if not name.startswith("BERTH_")}, **chosen}
+
+
 class Cluster:
     """A server of its own in a fresh directory, and the berth command to talk to it."""
 
     def __init__(self):
         self.directory = tempfile.mkdtemp(prefix=PREFIX)
+        # A server that is root runs the jobs as other users. They pass through here, and read the program from here: this
+        # repository may lie in a home that is closed to them.
+        os.chmod(self.directory, 0o711)
+        self.program = shutil.copy(os.path.join(ROOT, "examples", "training", "train.py"), self.directory)
+        os.chmod(self.program, 0o644)
         self.data = os.path.join(self.directory, "data")
         self.log = os.path.join(self.directory, "server.log")
         ready = os.path.join(self.directory, "ready")
         command = [BERTH, "serve", "--config", os.path.join(HERE, "cluster.yaml"), "--data", self.data, "--simulate-gpus", GPUS,
                    "--node-name", "this-machine", "--ready-file", ready]
-        self.environment = {**os.environ, "BERTH_TOKEN_FILE": os.path.join(self.data, "token")}
         with open(self.log, "w") as log:
             self.server = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         with open(os.path.join(self.directory, "pid"), "w") as file:
             file.write(str(self.server.pid))
+        self.environment = environment_with({})
         try:
             self.wait_until_ready(ready)
         except BaseException:
@@ -55,8 +72,8 @@ class Cluster:
         if not os.path.exists(ready):
             fail("the server did not start:\n" + self.server_log())
         with open(ready) as file:
-            self.url = file.read().strip()
-        self.environment["BERTH_SERVER"] = self.url
+            self.access = access(self.data, file.read().strip())
+        self.environment = environment_with(self.access)
 
     def server_log(self):
         with open(self.log) as file:
@@ -73,7 +90,7 @@ class Cluster:
 
     def submit(self, file):
         with open(os.path.join(HERE, file)) as source:
-            text = source.read().replace("@TRAIN@", os.path.join(ROOT, "examples", "training", "train.py"))
+            text = source.read().replace("@TRAIN@", self.program)
         path = os.path.join(self.directory, file)
         with open(path, "w") as target:
             target.write(text)
@@ -139,7 +156,7 @@ def stop_earlier(directory):
         fail(f"{directory} is not the directory of a server that --stay left up")
     with open(ready) as file:
         url = file.read().strip()
-    stop(directory, {**os.environ, "BERTH_SERVER": url, "BERTH_TOKEN_FILE": os.path.join(directory, "data", "token")})
+    stop(directory, environment_with(access(os.path.join(directory, "data"), url)))
     print(f"The server is stopped, and {directory} is removed.")
 
 
@@ -214,7 +231,7 @@ def check_usage(usage):
 
 
 def play(cluster):
-    print(f"berth serves on {cluster.url}; this machine has 8 simulated GPUs, 4 guaranteed to each of two teams.\n", flush=True)
+    print(f"berth serves on {cluster.access['BERTH_SERVER']}; this machine has 8 simulated GPUs, 4 guaranteed to each of two teams.\n", flush=True)
     team_b = cluster.submit("team-b.yaml")
     wait_until("team B has done 20 steps", lambda: len(cluster.steps(team_b)) >= 20)
     print(f"Team B trains on all 8 GPUs (job {team_b}, step {len(cluster.steps(team_b))}). Now team A comes.", flush=True)
@@ -261,7 +278,7 @@ def main():
         return
     print(f"""
 The server stays up. To use it:
-  export BERTH_SERVER={cluster.url} BERTH_TOKEN_FILE={cluster.data}/token
+  export {" ".join(f"{name}={value}" for name, value in cluster.access.items())}
   {BERTH} queues
   {BERTH} submit --queue team-a --gpus 2 -- sleep 60
 To stop its jobs and it, and to remove its data:

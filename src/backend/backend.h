@@ -11,10 +11,14 @@
 // 5. After start() the backend reports its nodes first.
 // 6. A registration gives the health of each GPU, and the control plane believes it. A failed GPU is registered as
 //    failed until it is healthy again, through restarts and losses of contact.
+// 7. A backend may find jobs, and not only tasks, where it runs them (Kubernetes). It submits each by a SubmitJob
+//    report with a key, and is told by `learn` what becomes of it; a thing may be told again. The key is also the job's
+//    comment, by which its live jobs are told to the backend anew before it starts.
 
 #include <functional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
@@ -26,11 +30,34 @@ namespace berth::backend {
 // Takes reports from any thread; never blocks for long.
 using ReportSink = std::function<void(Command)>;
 
+// The job of this key was accepted, now or earlier.
+struct JobAccepted {
+  std::string key;
+  JobId job;
+};
+struct JobRefused {
+  std::string key;
+  std::string why;
+};
+// Any job has finished: its tasks have exited, or it never started.
+struct JobOver {
+  JobId job;
+  bool cancelled = false;
+};
+// Why a pending job does not start. It is told some seconds after the submission, and then when the answer changes.
+struct JobWaits {
+  JobId job;
+  std::string why;
+};
+using JobNews = std::variant<JobAccepted, JobRefused, JobOver, JobWaits>;
+
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual Result<void> start(ReportSink sink) = 0;
   virtual void perform(std::span<const Effect> effects) = 0;
+  // Tells what became of jobs; returns at once. Any thread may call it. Most backends submit none, and need not know.
+  virtual void learn(JobNews /*news*/) {}
   virtual void stop() = 0;  // stops the reports; tasks run on
   virtual std::vector<std::string> warnings() const = 0;
 };

@@ -59,6 +59,8 @@ std::string render(const Invoice& invoice, InvoiceForm form) {
       return invoice_html(invoice);
     case InvoiceForm::kHledger:
       return invoice_journal(invoice);
+    case InvoiceForm::kFocus:
+      return invoice_focus(invoice);
   }
   return {};
 }

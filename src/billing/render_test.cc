@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 namespace berth::billing {
 namespace {
 
@@ -68,6 +72,26 @@ TEST_CASE("an invoice as a page escapes what was typed, and says whether the mon
   CHECK_NE(open.find("is not closed"), std::string::npos);
   invoice.number = "1970-01/a";
   CHECK_NE(invoice_html(invoice).find("Number 1970-01/a, closed at"), std::string::npos);
+}
+
+TEST_CASE("an invoice as FOCUS has a row of 43 columns for each line; a floor is a commitment, and lending a credit") {
+  const std::string text = invoice_focus(small_invoice());
+  std::vector<std::string> rows;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find("\r\n", begin);
+    rows.push_back(text.substr(begin, end - begin));
+    begin = end + 2;
+  }
+  REQUIRE_EQ(rows.size(), 3);
+  CHECK_EQ(std::count(rows[0].begin(), rows[0].end(), ','), 42);
+  CHECK_NE(
+      rows[1].find("Usage,,\"floor-used:H100 of a/b, job 7\",Usage-Based,1970-01-01T00:00:00Z,1970-02-01T00:00:00Z,"
+                   "1970-01-01T00:00:00Z,1970-01-01T01:00:00Z,Usage,floor:a/b,Guarantee of a/b,Used,Floor,"
+                   "2.5000,2.5000,2.5000,2.5000,1.0000,GPU-Hours,2.5000,2.5000,Committed,1.0000,GPU-Hours,"),
+      std::string::npos);
+  CHECK_NE(rows[1].find(",'=1+1<script>,"), std::string::npos);
+  CHECK_NE(rows[2].find("Credit,,lending-credit:H100 of a/b,One-Time,"), std::string::npos);
+  CHECK_NE(rows[2].find(",-1.250001,-1.250001,-1.250001,-1.250001,"), std::string::npos);
 }
 
 }  // namespace berth::billing

@@ -23,8 +23,12 @@ namespace {
 constexpr const char* kFooter =
     "Exit codes: 0 done, 1 failed, 2 command line or file is wrong, 3 not found, 4 conflict,\n"
     "5 no server or not now, 6 denied; `berth run` exits with the job's own code.\n"
-    "The server is found by --server or $BERTH_SERVER (default http://127.0.0.1:6380), the token by\n"
-    "--token-file, $BERTH_TOKEN_FILE, $BERTH_TOKEN or ~/.local/state/berth/token.\n"
+    "The server is found by --server or $BERTH_SERVER: https://HOST:PORT, http://127.0.0.1:PORT or unix:PATH.\n"
+    "Default: the Unix socket of a server on this machine, where your login name says who you are; else\n"
+    "http://127.0.0.1:6380. The token is found by --token-file, $BERTH_TOKEN_FILE, $BERTH_TOKEN, the context that\n"
+    "`berth login` signed in or, but not for a socket, ~/.local/state/berth/token. For https: --ca, --cert and "
+    "--cert-key, or $BERTH_CA, $BERTH_CERT, "
+    "$BERTH_KEY.\n"
     "`berth COMMAND --help` says more, with an example.";
 
 constexpr std::int64_t kMost = std::int64_t{1} << 53U;
@@ -84,8 +88,13 @@ class Declarations {
     app_.fallthrough();
     app_.require_subcommand(1);
     app_.failure_message(CLI::FailureMessage::simple);
-    app_.add_option("--server", connection.server, "the server's address")->type_name("URL");
+    app_.add_option("--server", connection.server, "the server's address: a URL, or unix:PATH")->type_name("URL");
     app_.add_option("--token-file", connection.token_file, "file with the bearer token")->type_name("FILE");
+    app_.add_option("--context", connection.context, "a server of `berth context` (the current one)")
+        ->type_name("NAME");
+    app_.add_option("--ca", connection.ca, "authorities of the server's certificate, PEM")->type_name("FILE");
+    app_.add_option("--cert", connection.cert, "client certificate, PEM")->type_name("FILE");
+    app_.add_option("--cert-key", connection.cert_key, "its private key, PEM")->type_name("FILE");
     declare_jobs();
     declare_looking();
     declare_cluster();
@@ -429,6 +438,58 @@ void Declarations::declare_cluster() {
   tokens.add_option("--expires", token->expires, "when it ends, at most 366d (90d)")->type_name("SPAN");
   add_show(tokens, token->show);
 
+  auto login = std::make_shared<LoginOptions>();
+  CLI::App& signing = command("Sign-in", "login", "Sign in at an identity provider, for the server of a context",
+                              "berth login --server https://berth.example.com --issuer https://login.example.com "
+                              "--client-id berth-cli\n"
+                              "  berth login        (again, as before)\n"
+                              "  berth login --client-credentials --issuer URL --client-id robot --client-secret-file "
+                              "FILE --resource URN",
+                              login);
+  signing.add_option("--issuer", login->issuer, "the provider's address, as the server knows it")->type_name("URL");
+  signing.add_option("--client-id", login->client_id, "what the provider calls this program")->type_name("ID");
+  signing.add_flag("--client-credentials", login->client_credentials, "sign in as a machine, by the client's secret");
+  signing.add_option("--client-secret-file", login->secret_file, "the client's secret (default: $BERTH_CLIENT_SECRET)")
+      ->type_name("FILE");
+  signing.add_option("--scope", login->scope, "what is asked for (openid offline_access)")->type_name("WORDS");
+  signing
+      .add_option("--resource", login->resource, "the server as the provider calls it; wants an access token for it")
+      ->type_name("URI");
+  signing.add_option("--audience", login->audience, "the same for providers that call it audience")->type_name("NAME");
+  signing.add_option("--issuer-ca", login->issuer_ca, "authorities of the provider's certificate, PEM")
+      ->type_name("FILE");
+
+  command("Sign-in", "logout", "Forget the tokens of a context", "berth logout", std::make_shared<LogoutOptions>());
+
+  auto context = std::make_shared<ContextOptions>();
+  CLI::App& contexts = command("Sign-in", "context", "The servers that you work with: list, use, set, delete",
+                               "berth context set lab --server https://lab.example.com\n"
+                               "  berth context use lab\n"
+                               "  berth context",
+                               context);
+  one_of(contexts.add_option("ACTION", context->action, "list, use, set or delete (list)"),
+         {"list", "use", "set", "delete"});
+  contexts.add_option("NAME", context->name, "of the context");
+  add_show(contexts, context->show);
+
+  auto auth = std::make_shared<AuthOptions>();
+  CLI::App& asking =
+      command("Sign-in", "auth", "What a subject may do: can-i asks one thing, explain tells all its roles",
+              "berth auth can-i submit research/nlp\n"
+              "  berth auth can-i stop-job 17\n"
+              "  berth auth can-i stop-job research --owner corp:bob --as user:corp:ada --group corp:nlp\n"
+              "  berth auth explain",
+              auth);
+  one_of(asking.add_option("ACTION", auth->action, "can-i or explain (explain)"), {"can-i", "explain"});
+  asking.add_option("VERB", auth->verb, "with can-i: what is to be done, such as submit (docs/roles.md)");
+  asking.add_option("OBJECT", auth->object, "a queue, or a job's number (the root)");
+  asking.add_option("--as", auth->subject, "another subject, such as user:corp:ada or token:ci")->type_name("SUBJECT");
+  asking.add_option("--group", auth->groups, "with --as: a group of it, such as corp:nlp; may be given again")
+      ->allow_extra_args(false)
+      ->type_name("GROUP");
+  asking.add_option("--owner", auth->owner, "whose jobs in the queue (the subject's own)")->type_name("USER");
+  add_show(asking, auth->show);
+
   auto whoami = std::make_shared<WhoamiOptions>();
   CLI::App& identity =
       command("Cluster", "whoami", "Who the server takes you for, and your roles", "berth whoami", whoami);
@@ -490,7 +551,7 @@ void Declarations::declare_cluster() {
   invoicing.add_option("--month", invoice->month, "a month of UTC, such as 2026-11 (the present one)")
       ->type_name("MONTH");
   one_of(invoicing.add_option("-o,--output", invoice->form, "how it is shown (table)"),
-         {"table", "json", "csv", "html", "hledger"});
+         {"table", "json", "csv", "html", "hledger", "focus"});
 
   auto events = std::make_shared<EventsOptions>();
   CLI::App& following =
@@ -586,8 +647,12 @@ struct ElsewhereFlag {
 constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--data", "DIR", "directory of the event log, jobs' output and checkpoints"},
     ElsewhereFlag{"serve dev", "--config", "FILE", "cluster.yaml to have in force from the start"},
+    ElsewhereFlag{"serve dev", "--issuers", "FILE", "identity providers whose tokens are taken"},
     ElsewhereFlag{"serve dev", "--listen", "ADDRESS", "address to serve on"},
-    ElsewhereFlag{"serve dev", "--insecure-listen", nullptr, "allow an address beyond this machine"},
+    ElsewhereFlag{"serve dev", "--tls-cert", "FILE", "certificate of the server, PEM; serves https"},
+    ElsewhereFlag{"serve dev", "--tls-key", "FILE", "its private key, PEM, mode 0600"},
+    ElsewhereFlag{"serve dev", "--client-ca", "FILE", "authorities of client certificates, PEM"},
+    ElsewhereFlag{"serve dev", "--socket", "PATH", "Unix socket to serve on as well, or none"},
     ElsewhereFlag{"serve dev", "--port", "PORT", "port to serve on"},
     ElsewhereFlag{"serve dev", "--keep-finished", "TIME", "how long finished jobs' output is kept"},
     ElsewhereFlag{"serve dev", "--keep-finished-size", "SIZE", "how much of it in all"},
@@ -597,11 +662,18 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--node-at", "PATH", "where it stands in the topology, as b1/r1"},
     ElsewhereFlag{"serve dev", "--node-label", "KEY=VALUE", "a label of it; may be given again"},
     ElsewhereFlag{"serve dev", "--node-taint", "NAME", "a taint of it; may be given again"},
+    ElsewhereFlag{"serve dev", "--task-user", "NAME", "server of root: the account for users who have none here"},
+    ElsewhereFlag{"serve dev", "--task-uid-range", "FROM-TO", "server of root: instead, uids of which each gets one"},
     ElsewhereFlag{"serve dev", "--simulate-gpus", "GPUS", "declare GPUs where there are none"},
     ElsewhereFlag{"serve dev", "--checkpoint-every", "N", "events between two checkpoints of the state"},
     ElsewhereFlag{"serve dev", "--ready-file", "FILE", "write the URL here once requests are served"},
     ElsewhereFlag{"dev", "--stop", nullptr, "end all jobs that it left running, and exit"},
     ElsewhereFlag{"serve", "--no-node", nullptr, "control plane only"},
+    ElsewhereFlag{"serve", "--backend", "NAME", "where tasks run: local or kubernetes"},
+    ElsewhereFlag{"serve", "--kubeconfig", "FILE", "the cluster and who berth is there"},
+    ElsewhereFlag{"serve", "--kubernetes-namespace", "NAMESPACE", "where the Lease of the server is"},
+    ElsewhereFlag{"serve", "--cell", "NAME", "name of the cluster as a cell"},
+    ElsewhereFlag{"serve", "--topology-labels", "KEYS", "labels of nodes that are levels of the topology"},
     ElsewhereFlag{"scenario", "--rewrite", nullptr, "put what happens into the files, instead of comparing"},
 };
 

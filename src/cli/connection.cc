@@ -1,5 +1,9 @@
 #include "cli/connection.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -7,15 +11,40 @@
 #include <iostream>
 #include <optional>
 
+#include "cli/login/contexts.h"
+#include "cli/login/sign_in.h"
+#include "cli/when.h"
+
 namespace berth::cli {
 namespace {
 
-constexpr std::size_t kLongestToken = 4096;
+constexpr std::size_t kLongestToken = 16 * 1024;
+constexpr const char* kDevOfRoot = "/var/lib/berth-dev";  // as src/daemon/serve.cc has it
 
-std::string default_token_file(const Environment& environment) {
+std::string state_directory(const Environment& environment) {
   const std::string state = environment("XDG_STATE_HOME");
-  if (!state.empty()) return state + "/berth/token";
-  return environment("HOME") + "/.local/state/berth/token";
+  if (!state.empty()) return state + "/berth";
+  return environment("HOME") + "/.local/state/berth";
+}
+
+bool is_listened_on(const std::string& path) {
+  sockaddr_un address{};
+  if (path.size() >= sizeof address.sun_path) return false;
+  address.sun_family = AF_UNIX;
+  std::memcpy(static_cast<char*>(address.sun_path), path.c_str(), path.size() + 1);
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const bool connected = ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  const bool listened_on = connected || errno == EAGAIN;
+  ::close(socket);
+  return listened_on;
+}
+
+std::string default_server(const Environment& environment) {
+  for (const std::string& path : {state_directory(environment) + "/berth.sock", std::string("/run/berth/berth.sock"),
+                                  std::string("/var/lib/berth/berth.sock"), std::string(kDevOfRoot) + "/berth.sock"}) {
+    if (is_listened_on(path)) return "unix:" + path;
+  }
+  return kDefaultServer;
 }
 
 Result<std::string> token_in(const std::string& file) {
@@ -28,18 +57,58 @@ Result<std::string> token_in(const std::string& file) {
   return text;
 }
 
-Result<std::string> find_token(const ConnectionOptions& options, const Environment& environment) {
+// The context that is used; its name is empty if there is none.
+Result<Context> find_context(const ConnectionOptions& options, const Environment& environment) {
+  auto known = load_contexts(contexts_path(environment));
+  if (!known) return known.error();
+  const std::string& name = options.context.empty() ? known->current : options.context;
+  if (name.empty()) return Context();
+  if (const Context* found = known->find(name)) return *found;
+  if (options.context.empty()) return Context();
+  return not_found("there is no context '" + name + "'; `berth context` lists them");
+}
+
+// The token of the context, renewed if it is about to end.
+Result<std::string> token_of(const Context& context, const Environment& environment) {
+  const auto now_s = [] { return clock_now().ms / 1000; };
+  if (!is_ending(context, now_s())) return context.token;
+  std::string token;
+  const auto renew = [&](Contexts& contexts) -> Result<void> {
+    Context* known = contexts.find(context.name);
+    if (known == nullptr) return not_found("there is no context '" + context.name + "' any more");
+    if (is_ending(*known, now_s())) {  // else another command has renewed it
+      auto fresh = renewed(*known, environment);
+      if (!fresh) return fresh.error();
+      *known = std::move(*fresh);
+    }
+    token = known->token;
+    return {};
+  };
+  if (auto changed = change_contexts(contexts_path(environment), renew); !changed) return changed.error();
+  return token;
+}
+
+Result<std::string> find_token(const ConnectionOptions& options, const Environment& environment, const Context& context,
+                               bool is_socket) {
   if (!options.token_file.empty()) return token_in(options.token_file);
   if (const std::string file = environment("BERTH_TOKEN_FILE"); !file.empty()) return token_in(file);
   if (std::string token = environment("BERTH_TOKEN"); !token.empty()) return token;
-  auto token = token_in(default_token_file(environment));
+  if (!context.token.empty()) return token_of(context, environment);
+  if (is_socket) return std::string();
+  if (::geteuid() == 0) {
+    if (auto token = token_in(std::string(kDevOfRoot) + "/token")) return token;
+  }
+  auto token = token_in(state_directory(environment) + "/token");
   if (!token && token.error().code == ErrorCode::kNotFound) return std::string();
   return token;
 }
 
-std::string find_address(const ConnectionOptions& options, const Environment& environment) {
+std::string find_address(const ConnectionOptions& options, const Environment& environment, const Context& context) {
   std::string address = options.server.empty() ? environment("BERTH_SERVER") : options.server;
-  if (address.empty()) return kDefaultServer;
+  if (!options.context.empty() && options.server.empty()) address = context.server;  // a flag before the environment
+  if (address.empty()) address = context.server;
+  if (address.empty()) return default_server(environment);
+  if (address.starts_with(client::kSocketScheme)) return address;
   return address.find("://") == std::string::npos ? "http://" + address : address;
 }
 
@@ -55,12 +124,24 @@ std::string process_environment(const std::string& name) {
   return value == nullptr ? "" : value;
 }
 
-Result<client::ClientOptions> find_server(const ConnectionOptions& options, const Environment& environment) {
-  auto token = find_token(options, environment);
-  if (!token) return token.error();
+Result<client::ClientOptions> find_server(const ConnectionOptions& options, const Environment& environment,
+                                          bool sign_in) {
+  const auto chosen = [&](const std::string& flag, const char* variable) {
+    return flag.empty() ? environment(variable) : flag;
+  };
   client::ClientOptions found;
-  found.base_url = find_address(options, environment);
+  auto context = find_context(options, environment);
+  if (!context && sign_in) return context.error();
+  if (!context) context = Context();
+  found.base_url = find_address(options, environment, *context);
+  // A token of one server is not sent to another.
+  if (!sign_in || context->server != found.base_url) context->token.clear();
+  auto token = find_token(options, environment, *context, found.base_url.starts_with(client::kSocketScheme));
+  if (!token) return token.error();
   found.token = std::move(*token);
+  found.ca_file = chosen(options.ca, "BERTH_CA");
+  found.cert_file = chosen(options.cert, "BERTH_CERT");
+  found.key_file = chosen(options.cert_key, "BERTH_KEY");
   return found;
 }
 

@@ -42,19 +42,42 @@ winsize terminal_size() {
 bool needs_server(const Command& command) {
   if (const auto* done = std::get_if<CheckpointDoneOptions>(&command)) return !done->job.empty();
   return !std::holds_alternative<CompletionOptions>(command) && !std::holds_alternative<CheckOptions>(command) &&
-         !std::holds_alternative<VersionOptions>(command);
+         !std::holds_alternative<VersionOptions>(command) && !std::holds_alternative<LoginOptions>(command) &&
+         !std::holds_alternative<LogoutOptions>(command) && !std::holds_alternative<ContextOptions>(command);
 }
 
-// A denied request without a token is told what is missing.
-Error with_hint(Error error, bool has_token) {
-  if (error.code == ErrorCode::kDenied && !has_token) {
-    error.message += " (no token was found; give --token-file FILE or set BERTH_TOKEN_FILE)";
+// A denied request that brought nothing to say whose it is is told what is missing.
+Error with_hint(Error error, const client::ClientOptions& server) {
+  const bool is_socket = server.base_url.starts_with(client::kSocketScheme);
+  if (error.code == ErrorCode::kDenied && server.token.empty() && server.cert_file.empty() && !is_socket) {
+    error.message += " (no token was found; run `berth login`, give --token-file FILE or set BERTH_TOKEN_FILE)";
   }
   return error;
 }
 
-int perform(const CommandLine& line) {
-  auto found = find_server(line.connection, &process_environment);
+// Commands about contexts need no token, and must work where one cannot be renewed. Returns false for all others.
+bool is_about_contexts(Command& command, const ConnectionOptions& connection) {
+  const bool server_given = !connection.server.empty() || !process_environment("BERTH_SERVER").empty();
+  if (auto* login = std::get_if<LoginOptions>(&command)) {
+    login->context = connection.context;
+    login->server_given = server_given;
+    return true;
+  }
+  if (auto* logout = std::get_if<LogoutOptions>(&command)) {
+    logout->context = connection.context;
+    return true;
+  }
+  if (auto* context = std::get_if<ContextOptions>(&command)) {
+    context->server_given = server_given;
+    return true;
+  }
+  return false;
+}
+
+int perform(CommandLine line) {
+  const bool sign_in = !is_about_contexts(line.command, line.connection);
+  if (!sign_in && !std::holds_alternative<LogoutOptions>(line.command)) line.connection.context.clear();
+  auto found = find_server(line.connection, &process_environment, sign_in);
   if (!found && needs_server(line.command)) return fail(found.error());
   const client::ClientOptions server = found ? *found : client::ClientOptions{.base_url = kDefaultServer};
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
@@ -73,7 +96,7 @@ int perform(const CommandLine& line) {
   }
   const auto code = std::visit([&session](const auto& options) { return run(options, session); }, line.command);
   if (!std::cout.flush()) return fail({ErrorCode::kIo, "the output could not be written"});
-  return code ? *code : fail(with_hint(code.error(), !server.token.empty()));
+  return code ? *code : fail(sign_in ? with_hint(code.error(), server) : code.error());
 }
 
 }  // namespace

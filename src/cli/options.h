@@ -16,8 +16,12 @@ inline bool has_all_columns(Format format) { return format == Format::kWide || f
 
 // How to find the server; empty: as the environment says (connection.h).
 struct ConnectionOptions {
-  std::string server;
-  std::string token_file;
+  std::string server = {};
+  std::string token_file = {};
+  std::string context = {};  // empty: the current one
+  std::string ca = {};       // authorities that the server's certificate may be of; empty: those of the system
+  std::string cert = {};     // of the client
+  std::string cert_key = {};
 };
 
 // A column of -o custom= or csv=: its heading, and which member of an item it shows (columns.h).
@@ -165,6 +169,33 @@ struct TokenOptions {
   std::string user;   // empty: the token's name
   std::string expires = "90d";
 };
+// What a subject may do, asked without trying.
+struct AuthOptions {
+  ShowOptions show;
+  std::string action = "explain";  // or can-i
+  std::string verb;
+  std::string object;               // a queue, / or a job's number; empty: the root
+  std::string subject;              // --as; empty: the user
+  std::vector<std::string> groups;  // of --as
+  std::string owner;                // of jobs in the queue; empty: the subject's own
+};
+// Signing in at an identity provider; empty: as the context has it.
+struct LoginOptions {
+  std::string issuer, client_id, context, scope, resource, audience;
+  std::string secret_file, issuer_ca;
+  bool client_credentials = false;
+  bool server_given = false;  // by --server or $BERTH_SERVER
+};
+struct LogoutOptions {
+  std::string context;
+};
+// The servers that the user works with.
+struct ContextOptions {
+  ShowOptions show;
+  std::string action = "list";  // or use, set, delete
+  std::string name;
+  bool server_given = false;  // by --server or $BERTH_SERVER
+};
 struct WhoamiOptions {
   ShowOptions show;
 };
@@ -252,8 +283,9 @@ struct CompletionOptions {
 using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
                              PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions,
                              NodesOptions, NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions,
-                             WhoamiOptions, CapacityOptions, AdviseOptions, EventsOptions, UsageOptions, PricesOptions,
-                             BillOptions, InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
-                             CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
+                             AuthOptions, LoginOptions, LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions,
+                             AdviseOptions, EventsOptions, UsageOptions, PricesOptions, BillOptions, InvoiceOptions,
+                             ApplyOptions, DiffOptions, CheckOptions, ConfigOptions, CheckpointDoneOptions,
+                             SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "identity/claims.h"
 #include "model/event.h"
 #include "policy/authorize.h"
 #include "state/state.h"
@@ -25,11 +26,20 @@ class AccessTable {
   // such token, or if it has expired by `now`.
   std::optional<policy::Subject> find(const std::string& digest, Timestamp now) const;
 
+  // Returns the subject that a token of an issuer proves, with the roles of it and of its groups.
+  policy::Subject subject_of(const identity::Identity& identity) const;
+
+  // Returns the roles of a subject that is no token.
+  std::vector<RoleBinding> roles_of(const std::string& subject) const;
+
  private:
   mutable std::mutex mutex_;
   std::map<std::string, TokenCreated> by_digest_;
-  std::map<std::string, std::string> digest_of_;  // by name
-  std::vector<RoleBinding> configured_;
+  std::map<std::string, std::string> digest_of_;                // by name
+  std::map<std::string, std::vector<RoleBinding>> configured_;  // by subject
+
+  void configure(const std::vector<RoleBinding>& bindings);
+  void add_roles(const std::string& subject, std::vector<RoleBinding>& roles) const;  // requires the lock
 };
 
 }  // namespace berth::daemon

@@ -1,13 +1,19 @@
 #include "daemon/daemon.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <future>
+#include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "api/http/authenticator.h"
+#include "api/http/listener.h"
 #include "api/http/server.h"
 #include "api/routes/access.h"
 #include "api/routes/routes.h"
@@ -17,6 +23,9 @@
 #include "daemon/exit_code.h"
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
+#include "daemon/issuer_door.h"
+#include "daemon/job_news.h"
+#include "daemon/kubernetes_flags.h"
 #include "daemon/log_check.h"
 #include "daemon/loop.h"
 #include "daemon/machine.h"
@@ -25,6 +34,8 @@
 #include "daemon/retention.h"
 #include "daemon/service.h"
 #include "daemon/snapshot.h"
+#include "daemon/socket_peer.h"
+#include "daemon/tls_watch.h"
 #include "daemon/version.h"
 #include "store/sqlite_log.h"
 
@@ -59,6 +70,13 @@ std::vector<backend::FormerNode> former_nodes(const state::State& state, const N
     }
   }
   return former;
+}
+
+// Another server schedules the cluster: nothing more may be written there, and nothing be decided about it.
+[[noreturn]] void end_for_lost_lease(const Error& lost) {
+  spdlog::critical("{} Nothing acknowledged is lost; pods go on running.", lost.message);
+  spdlog::shutdown();
+  ::_exit(exit_code_of(lost.code));
 }
 
 // The backend of a control plane without a node of its own.
@@ -134,15 +152,21 @@ class Daemon::Impl {
     if (!recovered) return recovered.error();
     reader_ = std::move(recovered->reader);
     if (auto ok = make_backend(recovered->state); !ok) return ok;
+    if (options_.kubernetes) news_ = std::make_unique<JobNewsDesk>(*reader_, *log_, *backend_, clock_);
     clock_.begin(options_.data_dir, recovered->state.now(), options_.max_downtime_s * 1000);
     loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_, clock_);
+    // The first request of all: what a backend then submits may name queues of this configuration.
+    if (options_.config) put_config(*options_.config);
     if (auto started = backend_->start([this](Command report) { take_report(std::move(report)); }); !started)
       return started;
     for (const std::string& warning : log_->warnings()) notes_.push_back(warning);
-    for (const std::string& warning : backend_->warnings()) notes_.push_back(warning);
+    // Those of a cluster pass, and are in the log already.
+    if (!options_.kubernetes) {
+      for (const std::string& warning : backend_->warnings()) notes_.push_back(warning);
+    }
     loop_->start();
     if (options_.config) {
-      if (auto applied = apply_config(*options_.config); !applied) return applied;
+      if (auto applied = config_applied_.get(); !applied) return applied;
     }
     measure();
     if (auto served = serve(); !served) return served;
@@ -155,47 +179,76 @@ class Daemon::Impl {
   void stop() {
     retention_.reset();
     budgets_.reset();
+    tls_watch_.reset();
     if (server_) server_->stop(kStopGrace);
     if (loop_) loop_->stop();
     if (backend_) backend_->stop();
     if (reader_) reader_->stop();
+    news_.reset();
     server_.reset();
   }
 
   const std::string& url() const { return url_; }
   const std::string& token_file() const { return token_file_; }
+  const std::string& socket() const { return socket_; }
   const std::vector<std::string>& notes() const { return notes_; }
   api::Service& service() { return *service_; }
 
  private:
-  // The token is sent with every request, and there is no TLS.
+  // Without TLS whoever can read the network could take the token, which is sent with every request.
   Result<void> check_address() {
     const auto stays_here = http::is_loopback(options_.listen_address);
     if (!stays_here) return stays_here.error();
-    if (*stays_here) return {};
-    if (!options_.insecure_listen) {
+    const http::TlsFiles& tls = options_.tls;
+    if (tls.certificate.empty() != tls.key.empty())
+      return invalid("--tls-cert and --tls-key go together: the certificate and its key, both in PEM");
+    if (tls.certificate.empty() && !tls.client_ca.empty())
+      return invalid("--client-ca is for client certificates, so it needs --tls-cert and --tls-key as well");
+    if (tls.certificate.empty() && !*stays_here)
       return invalid("--listen " + options_.listen_address +
-                     " is not an address of this machine alone: the token and everything else would cross the network "
-                     "unencrypted. Put TLS in front (a reverse proxy, `ssh -L`), or say --insecure-listen as well");
-    }
-    notes_.push_back("plain HTTP on " + options_.listen_address +
-                     ": whoever can read the network can take the token and give orders (--insecure-listen)");
+                     " is not an address of this machine alone: tokens and everything else would cross the network "
+                     "unencrypted. Give --tls-cert FILE and --tls-key FILE (docs/tls.md), or listen on 127.0.0.1 and "
+                     "put TLS in front (a reverse proxy, `ssh -L`)");
+    if (tls.certificate.empty()) return {};
+    auto loaded = http::TlsCredentials::load(tls);
+    if (!loaded) return invalid(loaded.error().message);  // the flag names it: starting again does not help
+    tls_ = std::move(*loaded);
     return {};
   }
 
   Result<void> describe_node() {
+    if (options_.kubernetes) {
+      auto credentials = read_credentials(*options_.kubernetes);
+      if (!credentials) return credentials.error();
+      credentials_ = std::move(*credentials);
+      options_.no_node = true;
+    }
     if (options_.no_node) {
+      if (!options_.task_users.account.empty() || !options_.task_users.range.empty())
+        return invalid("--no-node: then no task runs here, for --task-user and --task-uid-range");
       if (!options_.node_flags.any()) return {};
-      return invalid("--no-node: then there is no node for --node-pool, --node-at, --node-label and --node-taint");
+      const std::string flag = options_.kubernetes ? "--backend kubernetes" : "--no-node";
+      return invalid(flag + ": then there is no node for --node-pool, --node-at, --node-label and --node-taint");
     }
     auto machine = describe_machine(options_.node_name, options_.simulate_gpus);
     if (!machine) return machine.error();
     machine_ = std::move(*machine);
     if (auto ok = put_node_flags(options_.node_flags, machine_.node); !ok) return ok;
+    auto users = backend::TaskUsers::open(options_.task_users, options_.data_dir);
+    if (!users) return users.error();
+    users_ = std::move(*users);
     return options_.config ? check_place(machine_.node, *options_.config) : Result<void>();
   }
 
   Result<void> make_backend(const state::State& state) {
+    if (options_.kubernetes) {
+      auto made = make_kubernetes_backend(
+          *options_.kubernetes, std::move(credentials_), options_.data_dir, [this] { return clock_.now(); },
+          end_for_lost_lease);
+      if (!made) return made.error();
+      backend_ = std::move(*made);
+      return {};
+    }
     if (options_.no_node) {
       backend_ = std::make_unique<NoBackend>();
       return {};
@@ -210,33 +263,63 @@ class Daemon::Impl {
     local.former = former_nodes(state, machine_.node);
     local.data_dir = options_.data_dir;
     local.supervisor = options_.supervisor;
+    if (auto ok = open_to_tasks(config); !ok) return ok;
+    local.users = std::move(users_);
     backend_ = backend::make_local_backend(std::move(local));
     return {};
   }
 
-  void take_report(Command report) {
-    std::function<void(Result<control::Reply>)> answer;
-    if (std::holds_alternative<RegisterNode>(report)) {
-      answer = [](const Result<control::Reply>& reply) {
-        if (!reply) spdlog::error("this machine cannot be a node, so nothing runs here: {}", reply.error().message);
-      };
-    }
-    inbox_.put({std::move(report), std::move(answer)});
+  void warn_of_trust_domains(const ClusterConfig& config) {
+    std::set<std::string> domains;
+    for (const QueueConfig& queue : config.queues) domains.insert(queue.trust_domain);
+    domains.erase("");
+    const bool isolates = std::any_of(config.pools.begin(), config.pools.end(), [&](const PoolConfig& pool) {
+      return pool.name == machine_.node.pool && !pool.trust_domain_isolation.empty();
+    });
+    if (domains.size() < 2 || isolates) return;
+    notes_.push_back("the queues are of " + std::to_string(domains.size()) +
+                     " trust domains, and their tasks are not kept apart here: run the server as root, or give pool " +
+                     machine_.node.pool + " trust_domain_isolation: node, so that one waits for the other");
   }
 
-  Result<void> apply_config(const ClusterConfig& config) {
-    std::mutex mutex;
-    std::condition_variable answered;
-    std::optional<Result<control::Reply>> reply;
-    inbox_.put({ApplyConfig{config, "berth serve"}, [&](Result<control::Reply> result) {
-                  const std::lock_guard lock(mutex);
-                  reply.emplace(std::move(result));
-                  answered.notify_one();
-                }});
-    std::unique_lock lock(mutex);
-    answered.wait(lock, [&] { return reply.has_value(); });
-    if (!*reply) return reply->error();
+  // Lets the users of tasks pass through the data directory to what is theirs in it. Its own files have mode 0600.
+  Result<void> open_to_tasks(const ClusterConfig& config) {
+    spdlog::info("{}", users_.describe());
+    if (!users_.is_on()) {
+      warn_of_trust_domains(config);
+      return {};
+    }
+    if (::chmod(options_.data_dir.c_str(), 0711) != 0)
+      return Error{ErrorCode::kDenied, "cannot chmod 0711 the data directory " + options_.data_dir};
+    if (const std::string closed = backend::closed_to_others(options_.data_dir); !closed.empty()) {
+      notes_.push_back("the users that tasks run as may not enter " + closed + ", in which the data directory " +
+                       options_.data_dir +
+                       " is: no task with checkpoints can start. chmod o+x it, or move the data "
+                       "directory, to /var/lib/berth for example");
+    }
     return {};
+  }
+
+  void take_report(Command report) {
+    Answer answer;
+    if (const auto* node = std::get_if<RegisterNode>(&report)) {
+      answer = [this, name = node->spec.name](const Result<control::Reply>& reply) {
+        if (reply) return;
+        const std::string what = options_.kubernetes ? "node " + name : "this machine";
+        spdlog::error("{} cannot be a node, so nothing runs there: {}", what, reply.error().message);
+      };
+    } else if (const auto* job = std::get_if<SubmitJob>(&report)) {
+      answer = news_->answer_for(job->key);
+    }
+    inbox_.put({std::move(report), std::move(answer), true});
+  }
+
+  void put_config(const ClusterConfig& config) {
+    const auto applied = std::make_shared<std::promise<Result<void>>>();
+    config_applied_ = applied->get_future();
+    inbox_.put({ApplyConfig{config, "berth serve"}, [applied](const Result<control::Reply>& reply) {
+                  applied->set_value(reply ? Result<void>() : Result<void>(reply.error()));
+                }});
   }
 
   // Starts the sampling of GPUs. Simulated GPUs have no utilization.
@@ -260,6 +343,14 @@ class Daemon::Impl {
     authenticator.look_up_by([this](const http::TokenDigest& digest) {
       return reader_->access().find(http::text_of(digest), clock_.now());
     });
+    if (!options_.issuers.empty()) {
+      issuers_ = std::make_unique<IssuerDoor>(options_.issuers, reader_->access(), clock_);
+      authenticator.verify_signed_by([this](std::string_view signed_token, const http::TokenDigest& digest) {
+        return issuers_->identify(signed_token, digest);
+      });
+    }
+    authenticator.look_up_peers_by([this](const http::Peer& peer) { return subject_of(peer); });
+    const std::string socket_path = find_socket();
     api::ServerFacts facts;
     facts.version = kVersionText;
     facts.data_dir = options_.data_dir;
@@ -271,32 +362,65 @@ class Daemon::Impl {
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
     server_options.port = options_.port;
+    server_options.tls = tls_;
+    server_options.socket_path = socket_path;
+    server_options.socket_for_all = !options_.socket.empty();
+    server_options.peer_of_socket = &peer_of_socket;
     http::Router router = api::make_router(*service_);
     if (options_.page != nullptr) api::add_page_routes(router, *options_.page);
     auto server = http::Server::start(server_options, std::move(router), std::move(authenticator));
     if (!server) return server.error();
     server_ = std::move(*server);
     url_ = server_->url();
+    socket_ = socket_path;
+    if (tls_ != nullptr) tls_watch_ = std::make_unique<TlsWatch>(*tls_);
+    return {};
+  }
+
+  // Nothing if its certificate has ended.
+  std::optional<policy::Subject> subject_of(const http::Peer& peer) {
+    if (peer.ends <= clock_.now()) return std::nullopt;
+    policy::Subject subject{.name = peer.subject, .user = peer.user, .proof = peer.proof};
+    subject.roles = reader_->access().roles_of(subject.name);
+    if (peer.is_admin) subject.roles.push_back({subject.name, Role::kAdmin, ""});
+    return subject;
+  }
+
+  std::string find_socket() {
+    if (options_.socket == "none") return {};
+    if (!options_.socket.empty()) return options_.socket;
+    const std::string path = options_.data_dir + "/berth.sock";
+    if (http::fits_socket_path(path)) return path;
+    notes_.push_back("no Unix socket: " + path +
+                     " is longer than the 107 bytes that the kernel takes; give --socket PATH");
     return {};
   }
 
   DaemonOptions options_;
   std::vector<std::string> notes_;
   Machine machine_;
+  backend::TaskUsers users_;  // until the backend has it
   std::string url_;
   std::string token_file_;
+  std::string socket_;
+  std::shared_ptr<http::TlsCredentials> tls_;  // null: plain HTTP
+  std::future<Result<void>> config_applied_;
   Inbox inbox_;
   ServerClock clock_;
   std::unique_ptr<store::SqliteLog> log_;
   std::unique_ptr<Reader> reader_;
+  backend::Credentials credentials_;  // with --backend kubernetes, until the backend has them
   std::unique_ptr<backend::Backend> backend_;
+  std::unique_ptr<JobNewsDesk> news_;
   std::unique_ptr<Loop> loop_;
   LogCheck log_check_;
   std::unique_ptr<Retention> retention_;
   std::unique_ptr<GpuUtilizationSampler> sampler_;
   std::unique_ptr<DaemonService> service_;
   std::unique_ptr<BudgetWatch> budgets_;
+  std::unique_ptr<IssuerDoor> issuers_;  // null: no issuer is configured
   std::unique_ptr<http::Server> server_;
+  std::unique_ptr<TlsWatch> tls_watch_;
 };
 
 Daemon::Daemon(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -310,6 +434,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
 
 const std::string& Daemon::url() const { return impl_->url(); }
 const std::string& Daemon::token_file() const { return impl_->token_file(); }
+const std::string& Daemon::socket() const { return impl_->socket(); }
 const std::vector<std::string>& Daemon::notes() const { return impl_->notes(); }
 api::Service& Daemon::service() { return impl_->service(); }
 void Daemon::stop() { impl_->stop(); }

@@ -7,24 +7,32 @@
 #include <string>
 #include <vector>
 
+#include "api/http/tls_credentials.h"
 #include "api/page/page.h"
 #include "api/service.h"
+#include "backend/local/task_users.h"
 #include "base/result.h"
+#include "daemon/kubernetes_flags.h"
 #include "daemon/node_flags.h"
 #include "daemon/retention.h"
+#include "identity/issuer.h"
 #include "model/cluster_config.h"
 
 namespace berth::daemon {
 
 struct DaemonOptions {
   std::string data_dir;
-  std::optional<ClusterConfig> config;  // applied at start unless it is already in force
-  std::string node_name;                // empty: the name of the host
-  std::string simulate_gpus;            // "8xH100-SXM5-80GB"; empty: the GPUs that NVML finds
-  NodeFlags node_flags;                 // pool, place, labels and taints of this node
-  bool no_node = false;                 // control plane only: no task runs here
+  std::optional<ClusterConfig> config;             // applied at start unless it is already in force
+  std::string node_name;                           // empty: the name of the host
+  std::string simulate_gpus;                       // "8xH100-SXM5-80GB"; empty: the GPUs that NVML finds
+  NodeFlags node_flags;                            // pool, place, labels and taints of this node
+  backend::TaskUserFlags task_users;               // as what user tasks run
+  bool no_node = false;                            // control plane only: no task runs here
+  std::optional<KubernetesFlags> kubernetes = {};  // tasks run in this cluster; then this machine is no node
   std::string listen_address = "127.0.0.1";
-  bool insecure_listen = false;              // false: only loopback addresses, because berth speaks plain HTTP
+  http::TlsFiles tls;                        // no certificate: plain HTTP, which only loopback addresses may have
+  std::string socket;                        // the Unix socket; empty: berth.sock in the data directory; none: none
+  std::vector<identity::Issuer> issuers;     // whose signed tokens are taken
   KeepFinished keep_finished;                // how long output and checkpoints of finished jobs are kept
   std::int64_t max_downtime_s = 7 * 86'400;  // a wall clock that is further ahead after a reboot is not believed
   std::uint16_t port = 0;                    // 0: a free one
@@ -45,6 +53,7 @@ class Daemon {
 
   const std::string& url() const;
   const std::string& token_file() const;
+  const std::string& socket() const;  // the path of the Unix socket; empty: none
   const std::vector<std::string>& notes() const;
   api::Service& service();
 

@@ -20,7 +20,8 @@ using Answer = std::function<void(Result<control::Reply>)>;
 
 struct QueuedRequest {
   Command command;
-  Answer answer;  // empty for reports
+  Answer answer;        // may be empty for reports
+  bool report = false;  // with an answer: it is a report all the same, and never refused for lack of room
 };
 
 class Inbox {
@@ -32,7 +33,7 @@ class Inbox {
     bool enough = false;
     {
       const std::lock_guard lock(mutex_);
-      if (closed_ || (queued.answer && requests_.size() >= kMost)) return false;
+      if (closed_ || (queued.answer && !queued.report && requests_.size() >= kMost)) return false;
       requests_.push_back(std::move(queued));
       enough = requests_.size() >= wanted_;
     }

@@ -53,5 +53,15 @@ TEST_CASE("a close ends the waiting, and nothing comes in after it") {
   CHECK_FALSE(inbox.put(queued()));
 }
 
+TEST_CASE("requests are refused when there is no room; reports never are") {
+  Inbox inbox;
+  for (std::size_t i = 0; i < Inbox::kMost; ++i) REQUIRE(inbox.put(queued()));
+  CHECK_FALSE(inbox.put(queued()));
+  QueuedRequest report = queued();
+  report.report = true;
+  CHECK(inbox.put(std::move(report)));
+  CHECK(inbox.put({CancelJob{}, {}}));
+}
+
 }  // namespace
 }  // namespace berth::daemon

@@ -94,7 +94,8 @@ Result<std::string> random_id() {
   return id;
 }
 
-// Returns the id of the data directory. It is made on the first start.
+}  // namespace
+
 Result<std::string> id_of_directory(const std::string& data_dir) {
   const std::string path = data_dir + "/machine";
   if (std::string id = first_line_of(path); !id.empty()) return id;
@@ -111,8 +112,6 @@ Result<std::string> id_of_directory(const std::string& data_dir) {
   if (::rename(fresh.c_str(), path.c_str()) != 0) return failed(path, "create");
   return id;
 }
-
-}  // namespace
 
 Result<void> identify(Machine& machine, const std::string& data_dir) {
   const auto directory = id_of_directory(data_dir);

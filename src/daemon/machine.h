@@ -21,6 +21,9 @@ struct Machine {
 // `simulate` is such as `8xH100-SXM5-80GB`; empty: ask NVML.
 Result<Machine> describe_machine(const std::string& node_name, const std::string& simulate);
 
+// Returns the random id of the data directory. It is made on the first start.
+Result<std::string> id_of_directory(const std::string& data_dir);
+
 // Gives the node the id of this machine: a hash of /etc/machine-id and of a random id that the data directory has, so
 // that two servers on one machine are two nodes, and a directory that moves to another machine is a new one. The uuids
 // of simulated GPUs follow from it.

@@ -21,6 +21,7 @@
 #include "api/service.h"
 #include "daemon/daemon.h"
 #include "daemon/exit_code.h"
+#include "identity/issuer.h"
 #include "model/command.h"
 #include "model/document/config_document.h"
 #include "model/document/quantity.h"
@@ -40,9 +41,13 @@ struct Flags {
   std::string keep_finished = "7d";
   std::string keep_finished_size = "unlimited";
   std::string max_downtime = "7d";
+  std::string issuers_file;
   std::string ready_file;        // gets the URL once requests are served
+  bool insecure_listen = false;  // a word of earlier releases
   bool stop_jobs = false;        // end all jobs, and serve nothing
   std::string how_to_stop = {};  // the command that does so
+  std::string backend = "local";
+  KubernetesFlags kubernetes;
 };
 
 void add_node_flags(CLI::App& app, DaemonOptions& daemon) {
@@ -62,8 +67,51 @@ void add_node_flags(CLI::App& app, DaemonOptions& daemon) {
       ->type_name("KEY=VALUE");
   each("--node-taint", daemon.node_flags.taints, "Keeps away jobs that do not tolerate this; may be given again")
       ->type_name("NAME");
+  app.add_option("--task-user", daemon.task_users.account,
+                 "Server of root: the account that runs the tasks of users who have none of that name here")
+      ->type_name("NAME");
+  app.add_option("--task-uid-range", daemon.task_users.range,
+                 "Server of root: instead, each of them gets a uid of its own here; default: 50000-59999")
+      ->type_name("FROM-TO");
   app.add_option("--simulate-gpus", daemon.simulate_gpus, "Declare GPUs where there are none, e.g. 8xH100-SXM5-80GB")
       ->type_name("GPUS");
+}
+
+void add_kubernetes_flags(CLI::App& app, Flags& flags) {
+  app.add_option("--backend", flags.backend, "Where tasks run: local (this machine) or kubernetes (pods of a cluster)")
+      ->check(CLI::IsMember({"local", "kubernetes"}).description(""))
+      ->type_name("NAME")
+      ->capture_default_str();
+  const auto option = [&app](const char* name, std::string& text, const char* says, const char* type) {
+    app.add_option(name, text, says)->type_name(type);
+  };
+  KubernetesFlags& to = flags.kubernetes;
+  option("--kubeconfig", to.kubeconfig, "The cluster and who berth is there; default: the service account of this pod",
+         "FILE");
+  option("--kubernetes-namespace", to.space,
+         "Where the Lease berth is, which keeps a second server away; default: the namespace of the kubeconfig or pod",
+         "NAMESPACE");
+  option("--cell", to.cell, "Name of the cluster as a cell; default: kubernetes", "NAME");
+  option("--topology-labels", to.topology_labels,
+         "Labels of nodes that are the levels of the topology, outermost first, as "
+         "topology.kubernetes.io/zone,example.com/rack",
+         "KEYS");
+}
+
+// The flags of a cluster say nothing without --backend kubernetes.
+Result<void> check_backend(const CLI::App& app, Flags& flags) {
+  if (flags.backend == "kubernetes") {
+    flags.daemon.kubernetes = flags.kubernetes;
+    for (const char* flag : {"--simulate-gpus", "--node-name"}) {
+      if (app.count(flag) != 0)
+        return invalid(std::string(flag) + ": with --backend kubernetes this machine is no node");
+    }
+    return {};
+  }
+  for (const char* flag : {"--kubeconfig", "--kubernetes-namespace", "--cell", "--topology-labels"}) {
+    if (app.count(flag) != 0) return invalid(std::string(flag) + " needs --backend kubernetes");
+  }
+  return {};
 }
 
 void add_common_flags(CLI::App& app, Flags& flags) {
@@ -73,8 +121,21 @@ void add_common_flags(CLI::App& app, Flags& flags) {
   app.add_option("--listen", flags.daemon.listen_address, "Address to serve on")
       ->type_name("ADDRESS")
       ->capture_default_str();
-  app.add_flag("--insecure-listen", flags.daemon.insecure_listen,
-               "Allow an address beyond this machine, though berth speaks plain HTTP");
+  app.add_option(
+         "--tls-cert", flags.daemon.tls.certificate,
+         "Certificate of the server with those up to its authority, PEM; serves https. Read again when it changes")
+      ->type_name("FILE");
+  app.add_option("--tls-key", flags.daemon.tls.key, "Its private key, PEM, mode 0600")->type_name("FILE");
+  app.add_option("--client-ca", flags.daemon.tls.client_ca,
+                 "Authorities whose client certificates are subjects cert:NAME, PEM")
+      ->type_name("FILE");
+  app.add_option("--socket", flags.daemon.socket,
+                 "Unix socket to serve on as well, or none; default: berth.sock in the data directory")
+      ->type_name("PATH");
+  app.add_flag("--insecure-listen", flags.insecure_listen)->group("");
+  app.add_option("--issuers", flags.issuers_file,
+                 "Identity providers whose tokens are taken (docs/sign-in.md); read at the start")
+      ->type_name("FILE");
   app.add_option("--keep-finished", flags.keep_finished,
                  "How long the output and checkpoints of a finished job are kept: a time as 12h or 7d, or forever")
       ->type_name("TIME")
@@ -117,7 +178,7 @@ int report_start(const Error& error) {
   return log_failed ? kExitIoError : code;
 }
 
-Result<ClusterConfig> read_config(const std::string& path) {
+Result<std::string> read_document(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return not_found("cannot read " + path);
   std::string text(kMostConfigBytes + 1, '\0');
@@ -126,7 +187,25 @@ Result<ClusterConfig> read_config(const std::string& path) {
     return invalid("cannot read " + path + ": " + std::error_code(errno, std::generic_category()).message());
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMostConfigBytes) return Error{ErrorCode::kTooLarge, path + " is larger than 1 MiB"};
-  return document::read_config(text, path);
+  return text;
+}
+
+Result<void> read_files(Flags& flags) {
+  if (!flags.config_file.empty()) {
+    const auto text = read_document(flags.config_file);
+    if (!text) return text.error();
+    auto config = document::read_config(*text, flags.config_file);
+    if (!config) return config.error();
+    flags.daemon.config = std::move(*config);
+  }
+  if (!flags.issuers_file.empty()) {
+    const auto text = read_document(flags.issuers_file);
+    if (!text) return text.error();
+    auto issuers = identity::read_issuers(*text, flags.issuers_file);
+    if (!issuers) return issuers.error();
+    flags.daemon.issuers = std::move(*issuers);
+  }
+  return {};
 }
 
 Result<KeepFinished> read_keeping(const Flags& flags) {
@@ -161,7 +240,8 @@ sigset_t block_signals() {
 
 void announce(const Daemon& daemon, const std::string& ready_file) {
   for (const std::string& note : daemon.notes()) spdlog::warn("{}", note);
-  spdlog::info("serving on {} (token in {})", daemon.url(), daemon.token_file());
+  const std::string socket = daemon.socket().empty() ? "" : " and unix:" + daemon.socket();
+  spdlog::info("serving on {}{} (token in {})", daemon.url(), socket, daemon.token_file());
   if (ready_file.empty()) return;
   const std::string fresh = ready_file + ".new";
   std::ofstream(fresh) << daemon.url() << "\n";
@@ -210,11 +290,13 @@ int run(Flags& flags) {
   ::umask(077);  // the data directory keeps secrets of jobs; ranks set their own (executor/rank.cc)
   std::error_code ignored;
   flags.daemon.data_dir = std::filesystem::absolute(flags.daemon.data_dir, ignored).string();
-  if (!flags.config_file.empty()) {
-    auto config = read_config(flags.config_file);
-    if (!config) return report(config.error());
-    flags.daemon.config = std::move(*config);
-  }
+  if (auto files = read_files(flags); !files) return report(files.error());
+  if (flags.insecure_listen)
+    return report(
+        invalid("--insecure-listen is gone: an address beyond this machine is served with --tls-cert FILE and "
+                "--tls-key FILE (docs/tls.md)"));
+  if (!flags.daemon.socket.empty() && flags.daemon.socket != "none")
+    flags.daemon.socket = std::filesystem::absolute(flags.daemon.socket, ignored).string();
   const auto keep = read_keeping(flags);
   if (!keep) return report(keep.error());
   flags.daemon.keep_finished = *keep;
@@ -250,9 +332,11 @@ int with_parsed(CLI::App& app, int argc, const char* const* argv, Body&& body) {
   return body();
 }
 
+// The home of root is closed to the users that tasks run as.
 std::string default_data_dir() {
   const char* state_home = std::getenv("XDG_STATE_HOME");
   if (state_home != nullptr && *state_home == '/') return std::string(state_home) + "/berth";
+  if (::geteuid() == 0) return "/var/lib/berth-dev";
   const char* home = std::getenv("HOME");
   return std::string(home == nullptr ? "." : home) + "/.local/state/berth";
 }
@@ -261,16 +345,21 @@ std::string default_data_dir() {
 
 int serve_main(int argc, const char* const* argv, const api::Page& page) {
   CLI::App app(
-      "Serve: keep the event log, decide, and run tasks on this machine.\n\nExamples:\n"
+      "Serve: keep the event log, decide, and run tasks on this machine or in a Kubernetes cluster.\n\nExamples:\n"
       "  berth serve --config cluster.yaml --data /var/lib/berth\n"
-      "  berth serve --data /var/lib/berth --node-pool big --node-at b1/r1 --node-label disk=nvme --node-taint spot\n",
+      "  berth serve --data /var/lib/berth --node-pool big --node-at b1/r1 --node-label disk=nvme --node-taint spot\n"
+      "  berth serve --data /var/lib/berth --config cluster.yaml --backend kubernetes --kubeconfig ~/.kube/config\n",
       "berth serve");
   Flags flags;
   flags.daemon.page = &page;
   add_common_flags(app, flags);
   app.add_flag("--no-node", flags.daemon.no_node, "Control plane only: run no task on this machine");
+  add_kubernetes_flags(app, flags);
   app.get_option("--data")->required();
-  return with_parsed(app, argc, argv, [&] { return run(flags); });
+  return with_parsed(app, argc, argv, [&] {
+    if (auto ok = check_backend(app, flags); !ok) return report(ok.error());
+    return run(flags);
+  });
 }
 
 int dev_main(int argc, const char* const* argv, const api::Page& page) {

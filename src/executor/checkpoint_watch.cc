@@ -20,15 +20,15 @@ std::string identify(const std::string& path) {
 
 }  // namespace
 
-CheckpointWatch::CheckpointWatch(std::string directory, std::uint32_t attempt)
-    : path_(directory.empty() ? "" : directory + "/ack.json"), attempt_(attempt) {}
+CheckpointWatch::CheckpointWatch(std::string directory, std::uint32_t attempt, std::optional<uid_t> owner)
+    : path_(directory.empty() ? "" : directory + "/ack.json"), attempt_(attempt), owner_(owner) {}
 
 std::optional<CheckpointAck> CheckpointWatch::look() {
   if (path_.empty()) return std::nullopt;
   const std::string now = identify(path_);
   if (now.empty() || now == seen_) return std::nullopt;
   seen_ = now;
-  const auto bytes = read_state_file(path_, kAckLimit);
+  const auto bytes = read_state_file(path_, kAckLimit, owner_);
   auto ack = bytes ? decode_ack(*bytes) : Result<CheckpointAck>(bytes.error());
   if (ack && ack->attempt > attempt_)
     ack = invalid("it is of attempt " + std::to_string(ack->attempt) + ", not yet begun");

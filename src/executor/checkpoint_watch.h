@@ -2,6 +2,8 @@
 // Looks for `ack.json {attempt, step, time}`, which a job renames into its checkpoint directory after each save. It
 // polls the directory: on a network file system there are no change notifications.
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,7 +14,8 @@ namespace berth::executor {
 
 class CheckpointWatch {
  public:
-  CheckpointWatch(std::string directory, std::uint32_t attempt);
+  // With `owner`, an ack that belongs to another user is a bad one: a task could link a foreign file there.
+  CheckpointWatch(std::string directory, std::uint32_t attempt, std::optional<uid_t> owner = {});
 
   // Returns the ack that was renamed into place since the last look, or nothing. Acks of earlier attempts are ignored.
   std::optional<CheckpointAck> look();
@@ -23,6 +26,7 @@ class CheckpointWatch {
  private:
   std::string path_;
   std::uint32_t attempt_;
+  std::optional<uid_t> owner_;
   std::string seen_;  // identity of the last file seen
   std::uint64_t bad_acks_ = 0;
   std::string last_problem_;

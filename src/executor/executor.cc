@@ -217,7 +217,10 @@ void Executor::Impl::find_capabilities() {
   capabilities_.other_users = ::geteuid() == 0;
   capabilities_.warnings = std::move(probe.warnings);
   if (!capabilities_.other_users) {
-    capabilities_.warnings.push_back("tasks run as the server's own user: it is not root");
+    capabilities_.warnings.push_back(
+        "tasks are not kept apart: the server is not root, so they all run as its own user, and each can read the "
+        "token "
+        "of the server and what other jobs have");
   }
 }
 

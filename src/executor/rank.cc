@@ -29,11 +29,12 @@ namespace {
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 // What failed between fork and exec. The child reports it through a pipe that a successful exec closes.
-enum class Stage : int { kDescriptors, kUser, kWorkdir, kExec };
+enum class Stage : int { kDescriptors, kUser, kCheckpoint, kWorkdir, kExec };
 
 struct ChildFailure {
   Stage stage = Stage::kExec;
   int error_number = 0;
+  std::size_t closed = 0;  // length of the part of the path that the user may not enter; 0: none
 };
 
 struct Pipe {
@@ -60,14 +61,27 @@ void write_oom_score(int score) {
   if (file.is_open()) (void)!::write(file.get(), text.data(), text.size());
 }
 
-[[noreturn]] void give_up(int failure_fd, Stage stage) {
-  const ChildFailure failure{stage, errno};
+// Returns the length of the first directory on the way to `path` that this process may not enter, else 0.
+std::size_t find_closed(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    if (::access(path.substr(0, slash).c_str(), X_OK) != 0) return errno == EACCES ? slash : 0;
+  }
+  return 0;
+}
+
+[[noreturn]] void give_up(int failure_fd, Stage stage, const std::string& path = "") {
+  ChildFailure failure{stage, errno, 0};
+  if (failure.error_number == EACCES) failure.closed = find_closed(path);
   (void)!::write(failure_fd, &failure, sizeof failure);
   ::_exit(127);
 }
 
+// Its output pipes are given to the user too, so that it can open /dev/stdout. No program that it runs gains rights by
+// a set-user-id bit, as sudo would.
 bool become(const TaskUser& user) {
-  return ::setgroups(1, &user.gid) == 0 && ::setgid(user.gid) == 0 && ::setuid(user.uid) == 0;
+  return ::fchown(1, user.uid, user.gid) == 0 && ::fchown(2, user.uid, user.gid) == 0 &&
+         ::setgroups(1, &user.gid) == 0 && ::setresgid(user.gid, user.gid, user.gid) == 0 &&
+         ::setresuid(user.uid, user.uid, user.uid) == 0 && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
 struct ChildPlan {
@@ -92,21 +106,38 @@ struct ChildPlan {
   const bool redirected =
       input_fd >= 0 && ::dup2(input_fd, 0) == 0 && ::dup2(plan.output_fd, 1) == 1 && ::dup2(plan.errors_fd, 2) == 2;
   if (!redirected) give_up(plan.failure_fd, Stage::kDescriptors);
-  if (plan.launch.user && !become(*plan.launch.user)) give_up(plan.failure_fd, Stage::kUser);
+  const bool is_changed = plan.launch.user && ::geteuid() == 0;
+  if (is_changed && !become(*plan.launch.user)) give_up(plan.failure_fd, Stage::kUser);
   // The first protection for the case that the supervisor is killed. It is set after the change of user, which clears
   // it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != plan.supervisor) ::_exit(127);
+  const std::string& checkpoints = plan.launch.checkpoint_dir;
+  if (is_changed && !checkpoints.empty() && ::access(checkpoints.c_str(), W_OK | X_OK) != 0) {
+    give_up(plan.failure_fd, Stage::kCheckpoint, checkpoints);
+  }
   const std::string workdir = plan.launch.workdir.empty() ? "/" : plan.launch.workdir;
-  if (::chdir(workdir.c_str()) != 0) give_up(plan.failure_fd, Stage::kWorkdir);
+  if (::chdir(workdir.c_str()) != 0) give_up(plan.failure_fd, Stage::kWorkdir, workdir + "/");
   auto environment = pointers_to(plan.environment);
   auto argv = pointers_to(plan.argv);
   environ = environment.data();  // execvp looks the program up in the PATH of the task
   ::execvp(argv[0], argv.data());
-  give_up(plan.failure_fd, Stage::kExec);
+  give_up(plan.failure_fd, Stage::kExec, plan.launch.argv.front());
+}
+
+// Returns what the user is kept from, and what to do.
+std::string explain_denial(const ChildFailure& failure, const TaskUser& user, const std::string& path) {
+  const std::string who =
+      "user " + (user.name.empty() ? "" : user.name + " ") + "(uid " + std::to_string(user.uid) + ")";
+  if (failure.closed == 0) return who + " has not the right to; chmod it, or name another";
+  return who + " may not enter " + path.substr(0, failure.closed) + "; chmod o+x it, or name a place outside of it";
 }
 
 StartFailure explain(const ChildFailure& failure, const TaskLaunch& launch) {
+  const auto explain_of = [&](const std::string& path) {
+    if (failure.error_number == EACCES && launch.user) return explain_denial(failure, *launch.user, path);
+    return std::generic_category().message(failure.error_number);
+  };
   const std::string why = std::generic_category().message(failure.error_number);
   const bool missing = failure.error_number == ENOENT;
   switch (failure.stage) {
@@ -114,13 +145,16 @@ StartFailure explain(const ChildFailure& failure, const TaskLaunch& launch) {
       return {126, "cannot redirect its output: " + why};
     case Stage::kUser:
       return {126, "cannot become user " + std::to_string(launch.user->uid) + ": " + why};
+    case Stage::kCheckpoint:
+      return {126, "cannot use its checkpoint directory " + launch.checkpoint_dir + ": " +
+                       explain_of(launch.checkpoint_dir)};
     case Stage::kWorkdir:
-      return {126, "cannot enter its working directory " + launch.workdir + ": " + why};
+      return {126, "cannot enter its working directory " + launch.workdir + ": " + explain_of(launch.workdir)};
     case Stage::kExec:
       if (failure.error_number == EAGAIN || failure.error_number == ENFILE) {
         return {kNodeShortCode, "the machine cannot execute a program: " + why};
       }
-      return {missing ? 127 : 126, "cannot execute " + launch.argv.front() + ": " + why};
+      return {missing ? 127 : 126, "cannot execute " + launch.argv.front() + ": " + explain_of(launch.argv.front())};
   }
   return {126, why};
 }
@@ -136,13 +170,18 @@ std::optional<ChildFailure> hear_of_failure(int failure_fd) {
   return failure;
 }
 
-void add_home_of(const TaskUser& user, std::map<std::string, std::string>& variables) {
+void add_login_of(const TaskUser& user, std::map<std::string, std::string>& variables) {
   passwd entry{};
   passwd* found = nullptr;
   std::array<char, 16384> buffer{};
-  ::getpwuid_r(user.uid, &entry, buffer.data(), buffer.size(), &found);
-  variables["HOME"] = found != nullptr ? found->pw_dir : "/";
-  variables["USER"] = found != nullptr ? found->pw_name : std::to_string(user.uid);
+  if (user.name.empty()) ::getpwuid_r(user.uid, &entry, buffer.data(), buffer.size(), &found);
+  TaskUser login = user;
+  if (login.name.empty()) login.name = found != nullptr ? found->pw_name : std::to_string(user.uid);
+  if (login.home.empty()) login.home = found != nullptr ? found->pw_dir : "/";
+  if (login.shell.empty()) login.shell = found != nullptr ? found->pw_shell : "/bin/sh";
+  variables["HOME"] = login.home;
+  variables["USER"] = variables["LOGNAME"] = login.name;
+  variables["SHELL"] = login.shell;
 }
 
 }  // namespace
@@ -152,7 +191,7 @@ Environment compose_environment(const TaskLaunch& launch, std::size_t rank, cons
   for (const char* name : {"PATH", "HOME", "LANG", "TZ", "USER"}) {
     if (const char* value = ::getenv(name)) variables[name] = value;
   }
-  if (launch.user) add_home_of(*launch.user, variables);
+  if (launch.user) add_login_of(*launch.user, variables);
   if (!launch.checkpoint_dir.empty()) variables["BERTH_CHECKPOINT_DIR"] = launch.checkpoint_dir;
   for (const auto& [name, value] : launch.env) variables[name] = value;
   if (rank < launch.rank_env.size()) {

@@ -27,7 +27,7 @@ struct StartFailure {
 };
 
 // Returns the whole environment of one rank. From weakest to strongest: PATH, HOME, LANG, TZ and USER of the server
-// (HOME and USER of launch.user if given), launch.env, rank_env, and the variables of the executor.
+// (of launch.user, if given, HOME, USER, LOGNAME and SHELL), launch.env, rank_env, and the variables of the executor.
 Environment compose_environment(const TaskLaunch& launch, std::size_t rank, const std::string& token);
 
 // Forks and executes. Returns when the program runs, or has failed to start.

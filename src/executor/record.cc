@@ -49,6 +49,19 @@ std::string string_at(const json::object& object, std::string_view name) {
   return std::string(object.at(name).as_string());
 }
 
+json::object encode_user(const TaskUser& user) {
+  return {{"uid", user.uid}, {"gid", user.gid}, {"name", user.name}, {"home", user.home}, {"shell", user.shell}};
+}
+
+TaskUser decode_user(const json::object& object) {
+  TaskUser user{number_at<uid_t>(object, "uid"), number_at<gid_t>(object, "gid"), {}, {}, {}};
+  if (!object.contains("name")) return user;  // of an earlier release
+  user.name = string_at(object, "name");
+  user.home = string_at(object, "home");
+  user.shell = string_at(object, "shell");
+  return user;
+}
+
 json::object encode_launch(const TaskLaunch& launch) {
   json::array rank_env;
   for (const auto& environment : launch.rank_env) rank_env.push_back(encode_environment(environment));
@@ -71,7 +84,7 @@ json::object encode_launch(const TaskLaunch& launch) {
       {"checkpoint_dir", launch.checkpoint_dir},
       {"lease_ms", launch.lease_ms},
   };
-  if (launch.user) object["user"] = json::object{{"uid", launch.user->uid}, {"gid", launch.user->gid}};
+  if (launch.user) object["user"] = encode_user(*launch.user);
   return object;
 }
 
@@ -99,7 +112,7 @@ TaskLaunch decode_launch(const json::object& object) {
   launch.checkpoint_dir = string_at(object, "checkpoint_dir");
   launch.lease_ms = number_at<std::int64_t>(object, "lease_ms");
   if (const auto* user = object.if_contains("user")) {
-    launch.user = TaskUser{number_at<uid_t>(user->as_object(), "uid"), number_at<gid_t>(user->as_object(), "gid")};
+    launch.user = decode_user(user->as_object());
   }
   return launch;
 }

@@ -50,12 +50,13 @@ Result<void> replace_state_file(const std::string& path, std::string_view bytes)
   return sync_directory(directory_of(path));
 }
 
-Result<std::string> read_state_file(const std::string& path, std::size_t limit) {
+Result<std::string> read_state_file(const std::string& path, std::size_t limit, std::optional<uid_t> owner) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.is_open()) return system_error("open", path, errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return system_error("stat", path, errno);
   if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kIo, path + " is not a regular file"};
+  if (owner && status.st_uid != *owner) return Error{ErrorCode::kDenied, path + " belongs to another user"};
   std::string bytes;
   char buffer[4096];
   while (true) {

@@ -2,7 +2,10 @@
 // State files: small files by which the executor and its supervisors inform each other. A state file is replaced
 // completely or not at all, and is on disk when replace_state_file returns.
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,7 +21,8 @@ Result<void> replace_state_file(const std::string& path, std::string_view bytes)
 
 // Error kNotFound: no such file. Error kTooLarge: more than `limit` bytes. It follows no symbolic link and reads only
 // regular files, so a job cannot make its supervisor read a device, a pipe or a file of another user.
-Result<std::string> read_state_file(const std::string& path, std::size_t limit);
+// With `owner`, a file of another user is an error.
+Result<std::string> read_state_file(const std::string& path, std::size_t limit, std::optional<uid_t> owner = {});
 
 bool exists(const std::string& path);
 

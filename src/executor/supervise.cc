@@ -33,6 +33,7 @@
 #include "executor/record.h"
 #include "executor/state_file.h"
 #include "executor/task_log_writer.h"
+#include "executor/user_directory.h"
 #include "executor/workers.h"
 #include "model/document/quantity.h"
 
@@ -61,6 +62,12 @@ int read_own_oom_score() {
 void lower_own_oom_score() { std::ofstream("/proc/self/oom_score_adj") << kSupervisorOomScore; }
 
 void sleep_ms(std::int64_t ms) { ::poll(nullptr, 0, static_cast<int>(ms)); }
+
+// Returns the user of a task that runs as another user than its supervisor.
+std::optional<uid_t> own_uid_of(const TaskLaunch& launch) {
+  if (!launch.user || ::geteuid() != 0) return std::nullopt;
+  return launch.user->uid;
+}
 
 bool has_failed(const Rank& rank) {
   return rank.ended && !(WIFEXITED(rank.wait_status) && WEXITSTATUS(rank.wait_status) == 0);
@@ -162,7 +169,7 @@ Supervisor::Supervisor(std::string task_dir, LaunchRecord record)
               static_cast<int>(launch_.rank_env.size())),
       errors_(launch_.log_dir, LogStream::kStderr, launch_.max_log_bytes, launch_.log_segments,
               static_cast<int>(launch_.rank_env.size())),
-      checkpoints_(launch_.checkpoint_dir, launch_.key.attempt),
+      checkpoints_(launch_.checkpoint_dir, launch_.key.attempt, own_uid_of(launch_)),
       lease_seen_ms_(now_ms()) {
   sigset_t heard;
   ::sigemptyset(&heard);
@@ -206,10 +213,11 @@ void Supervisor::make_cgroups() {
 
 void Supervisor::make_checkpoint_dir() {
   const std::string& directory = launch_.checkpoint_dir;
-  if (directory.empty() || ::access(directory.c_str(), F_OK) == 0) return;
-  if (const auto made = make_directories(directory, 0755); !made) return errors_.say(made.error().message);
-  if (launch_.user && ::chown(directory.c_str(), launch_.user->uid, launch_.user->gid) != 0) {
-    errors_.say(system_error("chown", directory, errno).message);
+  if (directory.empty()) return;
+  if (own_uid_of(launch_)) {
+    if (const auto given = give_directory(directory, *launch_.user); !given) errors_.say(given.error().message);
+  } else if (::access(directory.c_str(), F_OK) != 0) {
+    if (const auto made = make_directories(directory, 0755); !made) errors_.say(made.error().message);
   }
 }
 

@@ -34,15 +34,20 @@ std::optional<TaskKey> parse_task_key(std::string_view text);
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
+// The operating system's user that a task runs as. It has the one group and no others, so it never is in a group such
+// as docker, which is as good as root.
 struct TaskUser {
   uid_t uid = 0;
   gid_t gid = 0;
+  std::string name = {};   // USER and LOGNAME; empty: what the machine's list of users has for `uid`
+  std::string home = {};   // HOME; empty: likewise
+  std::string shell = {};  // SHELL; empty: likewise
 };
 
 struct TaskLaunch {
   TaskKey key;
   std::vector<std::string> argv;      // argv[0] is looked up in the task's own PATH
-  Environment env;                    // added to PATH, HOME, LANG, TZ, USER, and stronger than those
+  Environment env;                    // added to PATH, HOME, LANG, TZ, USER, and stronger
   std::vector<Environment> rank_env;  // one process per element, with its variables added to `env`; empty: one process
   std::string workdir;                // must exist; empty: "/"
   std::optional<TaskUser> user;       // needs root; absent: the server's own user

@@ -192,7 +192,7 @@ struct SchedulingConfig {
   std::int64_t usage_half_life_s = 0;
   // A job becomes urgent this long before the latest start that meets its deadline.
   std::int64_t deadline_slack_s = 600;
-  NodeScore score = NodeScore::kBestFit;
+  NodeScore score = NodeScore::kFragmentation;
   // Alert if more than this percentage of the fleet's GPUs is idle and expected to be unusable; 0: no alert.
   std::int64_t fragmentation_alert_percent = 0;
   // An elastic gang scales up no earlier than this after its last change of size.

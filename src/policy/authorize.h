@@ -19,6 +19,8 @@ struct Subject {
   std::string name;       // `user:ada`, `token:ci`
   std::string user = {};  // the owner of the jobs that it submits: `ada`
   std::vector<RoleBinding> roles = {};
+  std::string_view proof = {};           // how it was authenticated, of static storage: token, certificate, socket
+  std::vector<std::string> groups = {};  // `group:corp:nlp`, as its issuer states them
   bool operator==(const Subject&) const = default;
 };
 

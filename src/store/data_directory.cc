@@ -67,7 +67,9 @@ Result<void> close_to_others(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return io_error(path.string(), "stat", errno);
   const mode_t mode = status.st_mode & 07777U;
-  if ((mode & 0077U) == 0 || !S_ISDIR(status.st_mode)) return {};
+  const bool is_closed = (mode & 0077U) == 0;
+  const bool is_passage = mode == 0711U && is_of_a_server(path);  // for tasks that run as users of their own
+  if (is_closed || is_passage || !S_ISDIR(status.st_mode)) return {};
   const std::string open_to_others =
       fmt::format("{} has mode {:04o}, and the log in it keeps secrets of jobs (env)", path.string(), mode);
   if (!is_of_a_server(path))

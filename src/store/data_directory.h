@@ -11,7 +11,8 @@ namespace berth::store {
 class DataDirectory {
  public:
   // Creates the directory (mode 0700) if it is missing, and takes the lock. An existing directory that group or others
-  // may enter is set to 0700 if it is empty or has a log. Errors: kConflict if another process, named in the message,
+  // may enter is set to 0700 if it is empty or has a log; one with mode 0711 and a log is left so, because files in it
+  // have mode 0600. Errors: kConflict if another process, named in the message,
   // holds the lock; kDenied if the directory is open to others and cannot be closed.
   static Result<DataDirectory> take(const std::filesystem::path& path);
 

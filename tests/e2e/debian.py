@@ -1,5 +1,6 @@
 """Programs of Debian packages that a test needs and that berth itself does not: unpacked into the cache of the tests,
-${XDG_CACHE_HOME:-~/.cache}/berth-test/debian, with what they depend on. Nothing is installed, and no rights are needed.
+${XDG_CACHE_HOME:-~/.cache}/berth-test/debian, with what they depend on. Nothing is installed, and no rights are needed. Root
+has it in /var/cache/berth-test/debian: jobs run as other users, to whom its home is closed.
 
     debian.py python3-torch openmpi-bin     fills the cache by hand
 """
@@ -12,7 +13,8 @@ import sys
 import tempfile
 import urllib.parse
 
-CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "berth-test", "debian")
+CACHE_OF_HOME = os.path.expanduser("~/.cache")
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or ("/var/cache" if os.geteuid() == 0 else CACHE_OF_HOME), "berth-test", "debian")
 URI = re.compile(r"^'(?P<uri>[^']+)' (?P<file>\S+) (?P<size>\d+)")
 PATIENCE_S = 300
 
@@ -52,7 +54,12 @@ def fetched(names, alone=False):
         os.makedirs(CACHE, exist_ok=True)
         making = tempfile.mkdtemp(prefix="making-", dir=CACHE)
         try:
-            unpack(packages, making)
+            of_home = os.path.join(CACHE_OF_HOME, "berth-test", "debian", os.path.basename(home))
+            if os.path.isdir(of_home):
+                shutil.copytree(of_home, making, symlinks=True, dirs_exist_ok=True)
+            else:
+                unpack(packages, making)
+            os.chmod(making, 0o755)
             os.rename(making, home)
         except OSError:
             if not os.path.isdir(home):  # else another run was first

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a job can do to its supervisor, its run directory and its machine, seen from outside: it gains no GPU and no time by
-it, and is told of."""
+"""What a job can do to its supervisor, its run directory and its machine where it runs as the server's own user: it gains no
+GPU and no time by it, and is told of. What it cannot do where it has a user of its own is in task_user_test.py."""
 import os
 import shutil
 import signal
@@ -11,6 +11,7 @@ import traceback
 from server import Problem, Server, fresh_directory, processes_of
 
 CONFIG = "cluster: test\nqueues:\n  a: {guaranteed: {gpus: 4}}\nscheduling: {grace: 2s}\n"
+DAEMON = 1  # a user that Debian has on every machine
 
 
 def started(gpus="2xH100-SXM5-80GB"):
@@ -19,6 +20,8 @@ def started(gpus="2xH100-SXM5-80GB"):
     with open(config, "w") as file:
         file.write(CONFIG)
     server = Server(directory, config, gpus=gpus)
+    if os.geteuid() == 0:
+        server.run_as(DAEMON)
     assert server.start(), server.tail()
     return server
 

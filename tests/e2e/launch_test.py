@@ -22,7 +22,7 @@ import time
 import traceback
 
 import debian
-from server import ROOT, Server, fresh_directory, processes_of
+from server import ROOT, Server, for_jobs, fresh_directory, processes_of, python_of_jobs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CONFIG = """
@@ -85,6 +85,7 @@ class Torch:
             self.version = answer.stdout
         except debian.NotToBeHad as problem:
             self.missing = str(problem)
+        self.training = for_jobs(directory, os.path.join(HERE, "ddp_train.py"))
         self.bin = os.path.join(directory, "bin")
         os.mkdir(self.bin)
         write_script(os.path.join(self.bin, "torchrun"), f'words=("${{@/is_host=true/is_host=true,{REFORM}}}")\n'
@@ -94,7 +95,7 @@ class Torch:
         if self.missing:
             raise Skipped(f"no PyTorch: {self.missing}")
         env = {"PATH": self.bin + ":" + os.environ["PATH"], "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **self.environment}
-        return {"env": env, "command": [self.python, os.path.join(HERE, "ddp_train.py")], **keys}
+        return {"env": env, "command": [self.python, self.training], **keys}
 
 
 class Mpirun:
@@ -128,9 +129,11 @@ def in_sessions(directory):
     """Workers in sessions of their own; the program needs no PyTorch."""
     folder = os.path.join(directory, "stand-in")
     os.mkdir(folder)
-    write_script(os.path.join(folder, "torchrun"), f'exec {sys.executable} {HERE}/session_launcher.py "$@"\n')
+    launcher = for_jobs(directory, os.path.join(HERE, "session_launcher.py"))
+    training = for_jobs(directory, os.path.join(ROOT, "examples/training/train.py"))
+    write_script(os.path.join(folder, "torchrun"), f'exec {python_of_jobs()} {launcher} "$@"\n')
     return {"name": "sessions", "launch": "torchrun", "tasks": 2, "gpus": 1, "env": {"PATH": folder + ":" + os.environ["PATH"]},
-            "command": [sys.executable, os.path.join(ROOT, "examples/training/train.py"), "--steps", "400", "--step-ms", "30"]}
+            "command": [python_of_jobs(), training, "--steps", "400", "--step-ms", "30"]}
 
 
 class World:

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 
-from server import Problem, Server, berth_binary, fresh_directory, processes_of
+from server import Problem, Server, berth_binary, for_jobs, fresh_directory, processes_of, python_of_jobs
 
 CONFIG = """
 cluster: live
@@ -38,6 +38,7 @@ class Submitter(threading.Thread):
     def __init__(self, server, evidence, seed):
         super().__init__(daemon=True)
         self.server, self.evidence = server, evidence
+        self.witness = for_jobs(server.directory, WITNESS)
         self.random = random.Random(seed)
         self.acknowledged = {}
         self.sent = {}
@@ -50,7 +51,7 @@ class Submitter(threading.Thread):
         return {"name": "witness", "queue": self.random.choice("ab"), "tasks": tasks,
                 "gpus": self.random.choice([1, 2, 4]), "cpus": 0.1, "memory": "64MiB", "retries": 0,
                 "checkpoint": {"on_signal": True, "signal": "SIGUSR1", "grace": "5s"},
-                "command": [sys.executable, WITNESS, self.evidence, str(self.random.choice([0.05, 0.2, 0.6]))]}
+                "command": [python_of_jobs(), self.witness, self.evidence, str(self.random.choice([0.05, 0.2, 0.6]))]}
 
     def run(self):
         number = 0
@@ -254,6 +255,7 @@ def main():
     directory = fresh_directory()
     evidence = os.path.join(directory, "evidence")
     os.mkdir(evidence)
+    os.chmod(evidence, 0o1777)
     config = os.path.join(directory, "cluster.yaml")
     with open(config, "w") as file:
         file.write(CONFIG)

@@ -53,6 +53,7 @@ CALLS = [
     ("getNode", "GET", "/v1/nodes/n1", None),
     ("getClock", "GET", "/v1/clock", None),
     ("getIdentity", "GET", "/v1/identity", None),
+    ("checkAccess", "GET", "/v1/access?verb=submit&queue=research", None),
     ("createToken", "POST", "/v1/tokens", {"name": "ci", "role": "member", "expires_in_s": 60}),
     ("listTokens", "GET", "/v1/tokens", None),
     ("revokeToken", "DELETE", "/v1/tokens/ci", None),

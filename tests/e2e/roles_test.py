@@ -152,7 +152,8 @@ def tokens_outlive_the_server_and_end_when_they_should():
     for end in (server.kill, server.stop):  # once from the log, once from a checkpoint
         end()
         assert server.start(), server.tail()
-        assert kept.ask("GET", "/v1/identity") == {"subject": "token:kept", "user": "kept",
+        assert kept.ask("GET", "/v1/identity") == {"subject": "token:kept", "user": "kept", "authenticated_by": "token",
+                                                     "connection": "plain",
                                                    "roles": [{"role": "member", "queue": "red"}]}
         assert gone.status("GET", "/v1/identity") == 401
     time.sleep(2.5)

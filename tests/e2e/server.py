@@ -2,8 +2,10 @@
 import http.client
 import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -34,13 +36,25 @@ class Server:
         self.node_name = "n1"
         self.process = None
         self.port = None
+        self.program = [berth_binary()]
+
+    def run_as(self, uid):
+        """The server is to run as this user. It gets the programs to where the user can read them."""
+        programs = os.path.join(self.directory, "programs")
+        os.makedirs(programs, exist_ok=True)
+        for name in ("berth", "berth-supervise"):
+            shutil.copy(os.path.join(os.path.dirname(berth_binary()), name), programs)
+        os.chown(self.directory, uid, uid)
+        self.program = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", os.path.join(programs, "berth")]
 
     def start(self, environment=None, patience_s=60):
         """Starts the server; False if it ended before it was ready (as a fault may make it)."""
         ready = os.path.join(self.directory, "ready")
         if os.path.exists(ready):
             os.remove(ready)
-        command = [berth_binary(), "serve", "--data", self.data, "--node-name", self.node_name, "--ready-file", ready, *self.flags]
+        command = [*self.program, "serve", "--data", self.data, "--ready-file", ready, *self.flags]
+        if self.node_name:
+            command += ["--node-name", self.node_name]
         if self.gpus:
             command += ["--simulate-gpus", self.gpus]
         if self.config:
@@ -119,8 +133,28 @@ class Server:
                 return items
 
 
+def python_of_jobs():
+    """A Python that every user may run: this one may lie in the home of root."""
+    path = os.path.realpath(sys.executable)
+    while path != "/":
+        if not os.stat(path).st_mode & 0o001:
+            return "/usr/bin/python3"
+        path = os.path.dirname(path)
+    return sys.executable
+
+
+def for_jobs(directory, path):
+    """A copy of a script that every user may read: the tree that it is from may lie in the home of root."""
+    copy = shutil.copy(path, directory)
+    os.chmod(copy, 0o755)
+    return copy
+
+
 def fresh_directory():
-    return tempfile.mkdtemp(prefix="berth-e2e-")
+    """A directory that jobs may write in, too: a server that is root runs them as other users."""
+    directory = tempfile.mkdtemp(prefix="berth-e2e-")
+    os.chmod(directory, 0o1777)
+    return directory
 
 
 def processes_of(directory):

@@ -190,17 +190,13 @@ def a_configuration_without_end_is_refused():
     assert not os.path.exists("never-made")
 
 
-def an_address_beyond_this_machine_wants_a_second_word():
+def an_address_beyond_this_machine_wants_tls():
     directory = fresh_directory()
-    command = [berth_binary(), "serve", "--data", os.path.join(directory, "data"), "--listen", "0.0.0.0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "--insecure-listen" in done.stderr and done.stderr.count("\n") == 1, done
-    assert not os.path.exists(os.path.join(directory, "data"))
-    server = Server(directory, flags=["--listen", "0.0.0.0", "--insecure-listen"])
-    assert server.start(), server.tail()
-    assert "warning plain HTTP on 0.0.0.0" in server.tail(), server.tail()
-    assert any("plain HTTP on 0.0.0.0" in warning for warning in server.ask("GET", "/v1/cluster")["warnings"])
-    discard(server)
+    for flags in (["--listen", "0.0.0.0"], ["--listen", "0.0.0.0", "--insecure-listen"], ["--listen", "::"]):
+        command = [berth_binary(), "serve", "--data", os.path.join(directory, "data"), *flags]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and "--tls-cert" in done.stderr and done.stderr.count("\n") == 1, done
+        assert not os.path.exists(os.path.join(directory, "data"))
 
 
 def a_node_has_a_name_that_is_one():

@@ -79,6 +79,16 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
   return lines;
 }
 
+// A configuration as a document leaves out what is the default. Best fit was the default score then, and the score by
+// fragmentation is today: the logs mean the one that they meant.
+void leave_out_what_was_the_default(std::vector<std::string>& facts, std::vector<std::string>& expected) {
+  const auto then = std::find(expected.begin(), expected.end(), "config   score: fragmentation");
+  const auto now = std::find(facts.begin(), facts.end(), "config   score: best-fit");
+  REQUIRE((then == expected.end()) != (now == facts.end()));
+  if (then != expected.end()) expected.erase(then);
+  if (now != facts.end()) facts.erase(now);
+}
+
 // A copy: opening a log may touch its directory.
 class GoldenLog {
  public:
@@ -107,10 +117,11 @@ class GoldenLog {
 TEST_CASE("a log of b270a98 folds to the state that b270a98 folded it to, field by field") {
   for (const char* name : {"served", "simulated", "images"}) {
     CAPTURE(name);
-    const GoldenLog golden(name);
-    const auto facts = facts_of(golden.log());
+    GoldenLog golden(name);
+    auto facts = facts_of(golden.log());
     REQUIRE_MESSAGE(facts, facts.error().message);
     REQUIRE(golden.expected.size() > 10);
+    leave_out_what_was_the_default(*facts, golden.expected);
     CHECK_EQ(facts->size(), golden.expected.size());
     for (std::size_t i = 0; i < std::min(facts->size(), golden.expected.size()); ++i)
       CHECK_EQ((*facts)[i], golden.expected[i]);

@@ -138,10 +138,12 @@ TEST_CASE("a refused command changes nothing") {
 namespace {
 
 // A fleet of equal nodes, a tree of queues and two batches of jobs, each job of a priority of its own, so that no tie
-// is left to ids. Everything is listed, joins and arrives in an order that `shuffle` picks.
+// is left to ids. Queues are listed and nodes join in an order that `shuffle` picks. With best fit jobs arrive so, too;
+// the score by fragmentation learns from the jobs in the order of their arrival, so that order is part of its input.
 class ShuffledLife {
  public:
-  ShuffledLife(std::uint64_t seed, std::uint64_t shuffle) : random_(seed), shuffle_(shuffle) {}
+  ShuffledLife(std::uint64_t seed, std::uint64_t shuffle, NodeScore score)
+      : random_(seed), shuffle_(shuffle), score_(score) {}
 
   // What became of each job, by its name.
   std::map<std::string, std::string> run() {
@@ -150,6 +152,7 @@ class ShuffledLife {
     for (const char* path : {"a", "a/x", "a/y", "b", "b/x", "b/y", "c"}) add_queue(config, path);
     for (int p = 0; p < kJobs; ++p) config.priority_classes.push_back({"p" + std::to_string(p), 10 * p + 1, false});
     config.scheduling.backfill_reservations = 0;
+    config.scheduling.score = score_;
     std::vector<Command> nodes;
     for (int n = 0; n < 4; ++n) nodes.emplace_back(RegisterNode{node(n)});
     std::vector<Command> first;
@@ -159,8 +162,10 @@ class ShuffledLife {
     const auto is_top = [](const QueueConfig& queue) { return queue.path.find('/') == std::string::npos; };
     std::stable_partition(config.queues.begin(), config.queues.end(), is_top);  // parents come before their children
     mix(nodes);
-    mix(first);
-    mix(second);
+    if (score_ == NodeScore::kBestFit) {
+      mix(first);
+      mix(second);
+    }
     iteration({ApplyConfig{config, "operator"}});
     iteration(nodes);
     iteration(first);
@@ -233,6 +238,7 @@ class ShuffledLife {
 
   Random random_;
   Random shuffle_;
+  NodeScore score_;
   state::State state_;
   control::IterationMemory memory_;
   Timestamp now_{1000};
@@ -241,19 +247,22 @@ class ShuffledLife {
 }  // namespace
 
 TEST_CASE("the order in which queues are listed, nodes join and jobs arrive changes no decision") {
-  std::map<std::string, int> met;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
-    const auto told = ShuffledLife(seed, 1).run();
-    for (std::uint64_t shuffle = 2; shuffle <= 4; ++shuffle) {
-      const auto shuffled = ShuffledLife(seed, shuffle).run();
-      CAPTURE(seed);
-      CAPTURE(shuffle);
-      CHECK(shuffled == told);
+  for (const NodeScore score : {NodeScore::kBestFit, NodeScore::kFragmentation}) {
+    std::map<std::string, int> met;
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+      const auto told = ShuffledLife(seed, 1, score).run();
+      for (std::uint64_t shuffle = 2; shuffle <= 4; ++shuffle) {
+        const auto shuffled = ShuffledLife(seed, shuffle, score).run();
+        CAPTURE(name_of(score));
+        CAPTURE(seed);
+        CAPTURE(shuffle);
+        CHECK(shuffled == told);
+      }
+      for (const auto& [job, what] : told) ++met[what.substr(0, 5)];
     }
-    for (const auto& [job, what] : told) ++met[what.substr(0, 5)];
+    // It is about something: all that can become of a job has.
+    for (const char* what : {"waits", "runs ", "leave", "is pr"}) CHECK_GT(met[what], 100);
   }
-  // It is about something: all that can become of a job has.
-  for (const char* what : {"waits", "runs ", "leave", "is pr"}) CHECK_GT(met[what], 100);
 }
 
 }  // namespace berth::sim

@@ -84,7 +84,7 @@ async function open(options = {}) {
   page.on('request', (request) => requested.add(new URL(request.url()).origin));
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (message) => {
-    if (message.type() === 'error' && !expectLoss && !/status of (400|401|403|404|412)/.test(message.text()))
+    if (message.type() === 'error' && !expectLoss && !/status of (400|401|403|404|409|412)/.test(message.text()))
       complaints.push(message.text());
   });
   return page;
@@ -371,6 +371,57 @@ await part('a job is preempted, and resumes', async () => {
   for (const id of [borrower, second]) await server.ask('DELETE', `/v1/jobs/${id}`);
 });
 
+await part('the bill and the waste', async () => {
+  await go(page, 'bills');
+  await page.getByText('No prices are in force yet').waitFor();
+  await axe(page, 'bills without prices');
+  await go(page, 'waste');
+  await page.getByText('No prices are in force yet').waitFor();
+  await go(page, 'bills');
+  const model = 'H100-SXM5-80GB';
+  await server.ask('PUT', '/v1/prices', {
+    currency: 'EUR',
+    prices: [{ valid_from: '2020-01-01', gpus: { [model]: { floor: 2000, burst: 3000 } }, lending_credit: 50 }],
+  });
+  await page.getByRole('button', { name: 'Count again' }).click();
+  await page.getByText('nobody owes this').waitFor();
+  await page.getByText('Where all GPU time went').waitFor();
+  const bill = await server.ask('GET', '/v1/bill?by=queue');
+  const rows = await page.locator('section[aria-label="The bill"] tbody tr').count();
+  check(rows === bill.items.length, `a row for each of the API: ${rows} for ${bill.items.length}`);
+  check(bill.fleet.length === 1 && bill.fleet[0].capacity > 0, 'there was GPU time');
+  await page.getByRole('button', { name: 'The lines of product' }).click();
+  await page.getByText('they add up to').waitFor();
+  check((await text(page)).includes('floor-idle'), 'a row is opened down to its lines');
+  await page.getByLabel('By', { exact: true }).selectOption('job');
+  await page.getByText('no job: floors that were idle or lent').waitFor();
+  check(page.url().includes('by=job'), 'what one looks at is in the address');
+  await page.getByLabel('Queue', { exact: true }).selectOption('product');
+  await page.waitForURL(/queue=product/);
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Lines (CSV)' }).click(),
+  ]);
+  const csv = readFileSync(await file.path(), 'utf8');
+  check(csv.split('\n')[0].includes('queue'), `the lines are downloaded: ${csv.slice(0, 80)}`);
+  check(
+    file.suggestedFilename().endsWith('-product.csv'),
+    `under a name that says of what: ${file.suggestedFilename()}`,
+  );
+  await go(page, 'bills?month=2019-01');
+  await page.getByText('Nothing was used and nothing was held in January 2019').waitFor();
+  await go(page, 'bills?by=label');
+  await page.getByLabel('Key of the label').fill('model');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/label=model/);
+  await page.getByText('no label').waitFor();
+  await go(page, 'waste');
+  await page.getByRole('link', { name: 'product' }).waitFor();
+  await page.getByRole('button', { name: 'Work it out for product' }).click();
+  await page.getByText(/EUR of this month/).waitFor();
+  check(true, 'what giving back an idle floor would save is worked out');
+});
+
 await part('each role has a page of its own, and asks for nothing that is refused', async () => {
   const tokenOf = async (name, role, queue) =>
     (await server.ask('POST', '/v1/tokens', { name, role, queue, expires_in_s: 600 })).token;
@@ -389,8 +440,8 @@ await part('each role has a page of its own, and asks for nothing that is refuse
   await member.getByText('every 5 s').waitFor();
   check((await member.locator('[data-row]').count()) === 1, 'a member sees its own jobs and no others');
   check(
-    (await member.locator('nav').innerText()).replace(/\s+/g, ' ').trim() === 'Jobs Queues',
-    `a member is offered jobs and queues: ${await member.locator('nav').innerText()}`,
+    (await member.locator('nav').innerText()).replace(/\s+/g, ' ').trim() === 'Jobs Queues Bills',
+    `a member is offered jobs, queues and its bill: ${await member.locator('nav').innerText()}`,
   );
   await go(member, `jobs/${theirs.id}`);
   await member.getByText(`no such job ${theirs.id}`).waitFor();
@@ -409,6 +460,10 @@ await part('each role has a page of its own, and asks for nothing that is refuse
     await sleep(300);
     await axe(member, `${screen} of a member`);
   }
+  await go(member, 'bills?by=job');
+  await member.getByRole('link', { name: `mine (${mine.id})` }).waitFor();
+  check(!(await text(member)).includes('floor idle'), 'the bill of a member is that of its own jobs');
+  await axe(member, 'the bill of a member');
   await go(member, 'fleet');
   await member.getByText('That takes the role auditor, operator or admin at the root.').waitFor();
   await member.getByText('You are token:ci: member at product.').waitFor();
@@ -437,10 +492,15 @@ await part('each role has a page of its own, and asks for nothing that is refuse
   check(true, 'finance, which sees no jobs, begins with the queues');
   await go(finance, 'queues/product');
   await finance.getByText('Within its guarantee', { exact: true }).waitFor();
+  await go(finance, 'waste');
+  await finance.getByRole('link', { name: 'product' }).waitFor();
+  check(!(await text(finance)).includes('research'), 'finance of one queue sees the floors of that queue alone');
+  await go(finance, 'bills');
+  await finance.getByRole('cell', { name: 'product', exact: true }).waitFor();
   check(finance.refused.length === 0, `nothing was refused to finance: ${finance.refused.join(' ')}`);
 
   const operator = await pageOf(await tokenOf('oli', 'operator', ''));
-  for (const screen of ['fleet/n1', 'health', 'queues', `jobs/${theirs.id}`]) {
+  for (const screen of ['fleet/n1', 'health', 'bills', 'waste', 'queues', `jobs/${theirs.id}`]) {
     await go(operator, screen);
     await operator.getByRole('heading').first().waitFor();
     await sleep(500);
@@ -501,6 +561,8 @@ await part('every screen by the rules of accessibility, in light and dark, and o
     'queues/research%2Fnlp',
     'fleet',
     'fleet/n1',
+    'bills',
+    'waste',
     'health',
     'decisions',
   ];

@@ -1,6 +1,6 @@
 // A berth server of the tests' own, in a fresh directory, killed at will.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +10,7 @@ const kPatienceMs = 120_000;
 export class Server {
   constructor({ config, gpus = '8xH100-SXM5-80GB' }) {
     this.directory = mkdtempSync(join(tmpdir(), 'berth-web-'));
+    chmodSync(this.directory, 0o711); // a server that is root runs jobs as other users
     this.gpus = gpus;
     this.port = 0;
     this.log = '';

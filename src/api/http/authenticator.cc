@@ -132,17 +132,30 @@ Result<void> Authenticator::add(std::string_view token, policy::Subject subject)
 }
 
 std::optional<policy::Subject> Authenticator::subject_of(std::string_view authorization) const {
+  return bearer_of(authorization).subject;
+}
+
+Identification Authenticator::bearer_of(std::string_view authorization) const {
   const std::size_t space = authorization.find(' ');
-  if (space == std::string_view::npos || !equals_ignoring_case(authorization.substr(0, space), "bearer")) {
-    return std::nullopt;
-  }
-  const auto digest = digest_of(trim_whitespace(authorization.substr(space)));
+  if (space == std::string_view::npos || !equals_ignoring_case(authorization.substr(0, space), "bearer")) return {};
+  const std::string_view token = trim_whitespace(authorization.substr(space));
+  const auto digest = digest_of(token);
   const Entry* found = nullptr;
   for (const Entry& entry : entries_) {  // all of them, whatever matches
     if (CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) == 0) found = &entry;
   }
-  if (found != nullptr) return found->subject;
-  return lookup_ ? lookup_(digest) : std::nullopt;
+  if (found != nullptr) return {.subject = found->subject};
+  if (auto subject = lookup_ ? lookup_(digest) : std::nullopt) return {.subject = std::move(subject)};
+  const bool is_signed = std::count(token.begin(), token.end(), '.') == 2;
+  return verify_ && is_signed ? verify_(token, digest) : Identification();
+}
+
+Identification Authenticator::identify(std::string_view authorization, const Peer& peer) const {
+  if (authorization.empty() && !peer.subject.empty())
+    return {.subject = peer_lookup_ ? peer_lookup_(peer) : std::nullopt};
+  Identification found = bearer_of(authorization);
+  if (found.subject && found.subject->proof.empty()) found.subject->proof = kByToken;
+  return found;
 }
 
 Result<std::string> load_or_create_token(const std::string& path) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/http/peer.h"
 #include "base/result.h"
 #include "policy/authorize.h"
 
@@ -20,17 +21,38 @@ TokenDigest digest_of(std::string_view token);
 // 64 hexadecimal digits.
 std::string text_of(const TokenDigest& digest);
 
+// Whose request it is.
+struct Identification {
+  std::optional<policy::Subject> subject = {};
+  std::string refusal = {};  // what is wrong with a signed token, for its bearer
+  // Set if that is not known yet, because the keys of its issuer are being fetched: calls back once when it is time to
+  // ask again, from any thread.
+  std::function<void(std::function<void()>)> until_known = {};
+};
+
 class Authenticator {
  public:
   // Finds tokens beyond those that were added: those of the state. Called on I/O threads.
   using Lookup = std::function<std::optional<policy::Subject>(const TokenDigest&)>;
   void look_up_by(Lookup lookup) { lookup_ = std::move(lookup); }
 
+  // Finds the roles of a peer that its connection proves. Called on I/O threads.
+  using PeerLookup = std::function<std::optional<policy::Subject>(const Peer&)>;
+  void look_up_peers_by(PeerLookup lookup) { peer_lookup_ = std::move(lookup); }
+
+  // Proves signed tokens (HEADER.CLAIMS.SIGNATURE). Called on I/O threads; must not block.
+  using Verify = std::function<Identification(std::string_view token, const TokenDigest&)>;
+  void verify_signed_by(Verify verify) { verify_ = std::move(verify); }
+
   // Several tokens may name one subject. Tokens shorter than 16 bytes are refused.
   Result<void> add(std::string_view token, policy::Subject subject);
 
   // The subject of an Authorization header ("Bearer <token>"), or nothing.
   std::optional<policy::Subject> subject_of(std::string_view authorization) const;
+
+  // Whose request it is, and by what proof: the token where there is an Authorization header, good or not; else the
+  // peer of the connection.
+  Identification identify(std::string_view authorization, const Peer& peer) const;
 
  private:
   struct Entry {
@@ -39,6 +61,10 @@ class Authenticator {
   };
   std::vector<Entry> entries_;
   Lookup lookup_;
+  PeerLookup peer_lookup_;
+  Verify verify_;
+
+  Identification bearer_of(std::string_view authorization) const;
 };
 
 // Returns a new token: 256 random bits in hexadecimal.

@@ -1,9 +1,14 @@
 #include "api/http/connection.h"
 
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <optional>
@@ -12,6 +17,7 @@
 #include "api/http/dispatch.h"
 #include "api/http/screen.h"
 #include "api/http/stream_queue.h"
+#include "api/http/transport.h"
 #include "api/http/wire.h"
 
 namespace berth::http {
@@ -31,6 +37,7 @@ constexpr std::chrono::milliseconds kStepPause{1};
 constexpr std::size_t kLingerBytes = 64 * 1024 * 1024;  // read and thrown away so that a refusal arrives
 constexpr std::size_t kStreamChatterBytes = 64 * 1024;  // what a watcher may send without meaning
 constexpr std::chrono::milliseconds kLingerTime{2'000};
+constexpr std::chrono::milliseconds kKeysTime{5'000};  // that a request waits for the keys of its token
 
 std::string lower_case(std::string_view text) {
   std::string lower(text);
@@ -52,6 +59,25 @@ void run_handler(const Site& site, const Admitted& admitted, const Responder& re
     responder.send(problem(500, "internal", "the request failed within the server"));
   }
 }
+
+Carrier carrier_of(const Site& site, const Accepted& accepted) {
+  if (accepted.family == AF_UNIX) return Carrier::kSocket;
+  return site.options.tls != nullptr ? Carrier::kTls : Carrier::kPlain;
+}
+
+// Closed with the last copy.
+class Descriptor {
+ public:
+  explicit Descriptor(int number)
+      : number_(new int(number), [](int* open) {
+          ::close(*open);
+          delete open;
+        }) {}
+  int get() const { return *number_; }
+
+ private:
+  std::shared_ptr<int> number_;
+};
 
 class HttpConnection;
 
@@ -76,12 +102,13 @@ class Exchange : public AnswerSlot {
 class HttpConnection : public Connection, public std::enable_shared_from_this<HttpConnection> {
  public:
   HttpConnection(std::shared_ptr<asio::io_context> io, std::shared_ptr<IoQueue> posted, std::shared_ptr<Site> site,
-                 asio::ip::tcp::socket socket, std::string peer)
+                 std::unique_ptr<Transport> transport, Accepted accepted)
       : io_(std::move(io)),
         posted_(std::move(posted)),
         site_(std::move(site)),
-        socket_(std::move(socket)),
-        peer_(std::move(peer)) {}
+        transport_(std::move(transport)),
+        accepted_(std::move(accepted)),
+        carrier_(carrier_of(*site_, accepted_)) {}
 
   void begin() override;
   void begin_refused() override;
@@ -96,7 +123,18 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   void pump_stream();
 
  private:
-  enum class State : std::uint8_t { kIdle, kHead, kBody, kHandling, kWriting, kStreaming, kLingering, kClosed };
+  enum class State : std::uint8_t {
+    kOpening,
+    kIdle,
+    kHead,
+    kKeys,
+    kBody,
+    kHandling,
+    kWriting,
+    kStreaming,
+    kLingering,
+    kClosed
+  };
   using Step = void (HttpConnection::*)();
 
   void enter(State state, std::chrono::milliseconds time);
@@ -104,10 +142,15 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   void write(std::string bytes, Step next);
   void write_rest();
 
+  void opened();
+  void handshake_ended(Handshake outcome);
+  void ask_for_peer();
   void await_request();
   void read_head();
   void parse_head(std::size_t size);
   void begin_body();
+  void await_keys(const Waiting& waiting);
+  void keys_are_late();
   void begin_admitted_body();
   void read_body();
   void feed_body();
@@ -139,12 +182,14 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   std::shared_ptr<asio::io_context> io_;
   std::shared_ptr<IoQueue> posted_;
   std::shared_ptr<Site> site_;
-  asio::ip::tcp::socket socket_;
-  std::string peer_;
+  std::unique_ptr<Transport> transport_;
+  Accepted accepted_;
+  Carrier carrier_;
+  Peer peer_;                  // as the connection proves it
   std::string authorization_;  // of the request that is handled or streams, and whose it was then
   policy::Subject principal_;
 
-  State state_ = State::kIdle;
+  State state_ = State::kOpening;
   Clock::time_point deadline_ = Clock::time_point::max();
 
   std::string in_;           // received and not yet parsed
@@ -160,6 +205,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   std::shared_ptr<Exchange> exchange_;
   std::string path_;  // of the request, once it is known to be one
   bool authenticated_ = false;
+  bool refused_ = false;  // there are too many connections
   bool keep_alive_ = false;
   bool head_only_ = false;
   bool http_1_0_ = false;
@@ -217,14 +263,13 @@ void HttpConnection::enter(State state, std::chrono::milliseconds time) {
 void HttpConnection::read(std::size_t at_most, Step next) {
   const std::size_t had = in_.size();
   in_.resize(had + at_most);
-  socket_.async_read_some(
-      asio::buffer(in_.data() + had, at_most),
-      [self = shared_from_this(), had, next, ticket = read_ticket_](error_code ec, std::size_t count) {
-        if (self->closed() || self->read_ticket_ != ticket) return;
-        self->in_.resize(had + count);
-        if (ec) return self->close();
-        (self.get()->*next)();
-      });
+  transport_->read(in_.data() + had, at_most,
+                   [self = shared_from_this(), had, next, ticket = read_ticket_](error_code ec, std::size_t count) {
+                     if (self->closed() || self->read_ticket_ != ticket) return;
+                     self->in_.resize(had + count);
+                     if (ec) return self->close();
+                     (self.get()->*next)();
+                   });
 }
 
 void HttpConnection::write(std::string bytes, Step next) {
@@ -236,27 +281,71 @@ void HttpConnection::write(std::string bytes, Step next) {
 
 void HttpConnection::write_rest() {
   deadline_ = Clock::now() + site_->options.timeouts.write;
-  socket_.async_write_some(asio::buffer(out_.data() + out_sent_, std::min(out_.size() - out_sent_, kWriteBytes)),
-                           [self = shared_from_this()](error_code ec, std::size_t count) {
-                             if (self->closed()) return;
-                             if (ec) return self->close();
-                             self->out_sent_ += count;
-                             if (self->out_sent_ < self->out_.size()) return self->write_rest();
-                             self->out_.clear();
-                             (self.get()->*self->after_write_)();
-                           });
+  transport_->write(out_.data() + out_sent_, std::min(out_.size() - out_sent_, kWriteBytes),
+                    [self = shared_from_this()](error_code ec, std::size_t count) {
+                      if (self->closed()) return;
+                      if (ec) return self->close();
+                      self->out_sent_ += count;
+                      if (self->out_sent_ < self->out_.size()) return self->write_rest();
+                      self->out_.clear();
+                      (self.get()->*self->after_write_)();
+                    });
 }
 
 // --- Requests.
 
 void HttpConnection::begin() {
+  enter(State::kOpening, site_->options.timeouts.handshake);
+  switch (carrier_) {
+    case Carrier::kPlain:
+      return opened();
+    case Carrier::kTls:
+      return transport_->handshake([self = shared_from_this()](Handshake outcome) { self->handshake_ended(outcome); });
+    case Carrier::kSocket:
+      return ask_for_peer();
+  }
+}
+
+void HttpConnection::begin_refused() {
+  refused_ = true;
+  begin();
+}
+
+void HttpConnection::opened() {
+  if (refused_) {
+    keep_alive_ = false;
+    return send_response(problem({ErrorCode::kUnavailable, "this server has as many connections as it allows"}));
+  }
   enter(State::kIdle, site_->options.timeouts.head);
   read(kHeadReadBytes, &HttpConnection::read_head);
 }
 
-void HttpConnection::begin_refused() {
-  keep_alive_ = false;
-  send_response(problem({ErrorCode::kUnavailable, "this server has as many connections as it allows"}));
+void HttpConnection::handshake_ended(Handshake outcome) {
+  if (state_ != State::kOpening) return;
+  switch (outcome) {
+    case Handshake::kDone:
+      peer_ = transport_->peer();
+      return opened();
+    case Handshake::kNotTls:
+      return refuse({400, "tls-required", "this port speaks TLS: the address of this server begins with https://"});
+    case Handshake::kFailed:
+      ++site_->handshakes_failed;
+      return linger();  // so that the client sees why
+  }
+}
+
+// With a descriptor of its own: that of the connection may be closed meanwhile, and its number be of another socket.
+void HttpConnection::ask_for_peer() {
+  const int socket = ::fcntl(accepted_.socket, F_DUPFD_CLOEXEC, 0);
+  if (socket < 0) return close();
+  site_->peers.post([site = site_, posted = posted_, self = weak_from_this(), asked = Descriptor(socket)] {
+    posted->post([self, peer = site->options.peer_of_socket(asked.get())]() mutable {
+      const auto asking = self.lock();
+      if (asking == nullptr || asking->state_ != State::kOpening) return;
+      asking->peer_ = std::move(peer);
+      asking->opened();
+    });
+  });
 }
 
 void HttpConnection::await_request() {
@@ -311,14 +400,17 @@ void HttpConnection::begin_body() {
             .has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0};
   for (const auto& field : message)
     head.headers.push_back({lower_case(field.name_string()), std::string(field.value())});
-  auto decision = admit(std::move(head), site_->router, site_->authenticator);
+  auto decision = admit(std::move(head), site_->router, site_->authenticator, peer_);
   if (auto* answer = std::get_if<Response>(&decision)) {
     if (parser_->is_done()) return send_response(std::move(*answer));
     return answer_unread(std::move(*answer));
   }
+  if (const auto* waiting = std::get_if<Waiting>(&decision)) return await_keys(*waiting);
   admitted_ = std::move(std::get<Admitted>(decision));
   path_ = admitted_.request.path;
-  if (!admitted_.request.subject.empty()) authenticated_ = true;
+  // A login name or a certificate alone is no word of an admin: without a role it makes no room for itself.
+  const policy::Subject& who = admitted_.request.principal;
+  if (!who.name.empty() && (who.proof == kByToken || !who.roles.empty())) authenticated_ = true;
   if (parser_->is_done()) return handle();
   parser_->eager(true);
   if (admitted_.expects_continue && in_.empty() && !http_1_0_) {
@@ -326,6 +418,21 @@ void HttpConnection::begin_body() {
     return write(std::string(kContinue), &HttpConnection::begin_admitted_body);
   }
   begin_admitted_body();
+}
+
+// The head is judged again when keys have come, and nothing else waits for them.
+void HttpConnection::await_keys(const Waiting& waiting) {
+  if (state_ != State::kKeys) enter(State::kKeys, kKeysTime);
+  waiting.until_known([posted = posted_, connection = weak_from_this()] {
+    posted->post([connection] {
+      const auto alive = connection.lock();
+      if (alive && alive->state_ == State::kKeys) alive->begin_body();
+    });
+  });
+}
+
+void HttpConnection::keys_are_late() {
+  answer_unread(problem({ErrorCode::kUnavailable, "the keys of the token's issuer could not be fetched in time"}));
 }
 
 void HttpConnection::begin_admitted_body() {
@@ -363,7 +470,8 @@ void HttpConnection::refuse_body(error_code ec) {
 void HttpConnection::handle() {
   const auto admitted = std::make_shared<Admitted>(std::move(admitted_));
   admitted->request.body = std::move(parser_->get().body());
-  admitted->request.peer = peer_;
+  admitted->request.peer = accepted_.peer;
+  admitted->request.carrier = carrier_;
   parser_.reset();
   enter(State::kHandling, site_->options.timeouts.handler);
   exchange_ = std::make_shared<Exchange>(posted_, site_, weak_from_this());
@@ -373,15 +481,15 @@ void HttpConnection::handle() {
   Threads threads = admitted->route->threads;
   const bool has_token = admitted->route->access == Access::kToken;
   if (has_token && threads == Threads::kIo && !policy::may_do_everything(principal_)) threads = Threads::kReads;
-  site_->run_on(threads, [site = site_, exchange = exchange_, admitted, has_token] {
+  site_->run_on(threads, [site = site_, exchange = exchange_, admitted, has_token, peer = peer_] {
     if (exchange->claimed()) return;  // the client has gone, or has waited too long
     if (has_token) {  // it may have ended, or lost a role, while the body was read or the request waited
-      auto now = site->authenticator.subject_of(admitted->request.header("authorization"));
-      if (!now) {
-        Responder(exchange).send(unauthenticated());
+      auto now = site->authenticator.identify(admitted->request.header("authorization"), peer);
+      if (!now.subject) {
+        Responder(exchange).send(unauthenticated(peer, now.refusal));
         return;
       }
-      admitted->request.principal = std::move(*now);
+      admitted->request.principal = std::move(*now.subject);
     }
     run_handler(*site, *admitted, Responder(exchange));
   });
@@ -429,8 +537,7 @@ void HttpConnection::refuse(const Refusal& refusal) {
 
 void HttpConnection::refuse_late(std::string_view what) {
   ++read_ticket_;
-  error_code ec;
-  socket_.cancel(ec);
+  transport_->cancel();
   refuse({408, "request-timeout", std::string(what) + " did not arrive in time"});
 }
 
@@ -451,11 +558,14 @@ void HttpConnection::deadline_passed() {
   switch (state_) {
     case State::kHead:
       return refuse_late("the head of the request");
+    case State::kKeys:
+      return keys_are_late();
     case State::kBody:
       return refuse_late("the body of the request");
     case State::kHandling:
       if (exchange_->claim()) send_response(problem({ErrorCode::kUnavailable, "the answer took too long"}));
       return;
+    case State::kOpening:
     case State::kIdle:
     case State::kWriting:
     case State::kStreaming:
@@ -467,7 +577,7 @@ void HttpConnection::deadline_passed() {
 }
 
 void HttpConnection::drain() {
-  if (state_ == State::kIdle) return close();
+  if (state_ == State::kIdle || state_ == State::kOpening) return close();
   if (state_ == State::kStreaming) queue_->close();
 }
 
@@ -475,7 +585,7 @@ void HttpConnection::drain() {
 // of sending, and what still comes is read for a while and thrown away.
 void HttpConnection::linger() {
   error_code ec;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ec);
+  transport_->end_sending(ec);
   if (ec) return close();
   enter(State::kLingering, kLingerTime);
   discarded_bytes_ = 0;
@@ -497,8 +607,7 @@ void HttpConnection::close() {
   if (closed()) return;
   state_ = State::kClosed;
   if (exchange_ != nullptr) exchange_->claim();
-  error_code ec;
-  socket_.close(ec);
+  transport_->close();
   site_->connection_closed();
   if (queue_ != nullptr) queue_->reader_gone();
 }
@@ -518,8 +627,6 @@ void HttpConnection::begin_stream(std::shared_ptr<StreamQueue> queue, StreamForm
   state_ = State::kStreaming;
   in_.clear();
   in_.shrink_to_fit();
-  error_code ec;
-  socket_.non_blocking(true, ec);
   watch_stream_reader();
   write_stream(stream_head(format, !http_1_0_));
 }
@@ -541,8 +648,8 @@ void HttpConnection::stream_written() {
 
 // Returns true if the token of the stream has ended, or has other roles than when the stream began.
 bool HttpConnection::lost_access() const {
-  const auto now = site_->authenticator.subject_of(authorization_);
-  return !principal_.name.empty() && (!now || *now != principal_);
+  const auto now = site_->authenticator.identify(authorization_, peer_);
+  return !principal_.name.empty() && (!now.subject || *now.subject != principal_);
 }
 
 // After each write, and whenever the queue wakes the connection.
@@ -580,7 +687,7 @@ void HttpConnection::end_stream() {
 
 // Nothing is expected from a watcher but its end. Waiting instead of reading keeps no buffer for a thousand of them.
 void HttpConnection::watch_stream_reader() {
-  socket_.async_wait(asio::ip::tcp::socket::wait_read, [self = shared_from_this()](error_code ec) {
+  transport_->await_input([self = shared_from_this()](error_code ec) {
     if (self->state_ != State::kStreaming) return;
     if (ec) return self->close();
     self->stream_chatter();
@@ -590,7 +697,7 @@ void HttpConnection::watch_stream_reader() {
 void HttpConnection::stream_chatter() {
   std::array<char, 1024> scrap;
   error_code ec;
-  discarded_bytes_ += socket_.read_some(asio::buffer(scrap), ec);
+  discarded_bytes_ += transport_->take_input(scrap.data(), scrap.size(), ec);
   const bool gone = ec && ec != asio::error::would_block;
   if (gone || discarded_bytes_ > kStreamChatterBytes) return close();
   watch_stream_reader();
@@ -610,7 +717,7 @@ void Site::run_on(Threads threads, std::function<void()> work) {
 }
 
 void Site::stop_workers() {
-  for (Workers* workers : {&reads, &long_reads, &stream_steps}) workers->stop();
+  for (Workers* workers : {&reads, &long_reads, &stream_steps, &peers}) workers->stop();
 }
 
 void Site::connection_closed() {
@@ -624,14 +731,15 @@ bool Site::wait_until_empty(std::chrono::milliseconds at_most) {
 }
 
 std::shared_ptr<Connection> make_connection(std::shared_ptr<asio::io_context> io, std::shared_ptr<IoQueue> posted,
-                                            std::shared_ptr<Site> site, int socket, std::string peer) {
-  asio::ip::tcp::socket stream(*io);
-  error_code ec;
-  stream.assign(asio::ip::tcp::v4(), socket, ec);  // the protocol matters only to bind and open
-  if (ec) return nullptr;
-  stream.set_option(asio::ip::tcp::no_delay(true), ec);
-  return std::make_shared<HttpConnection>(std::move(io), std::move(posted), std::move(site), std::move(stream),
-                                          std::move(peer));
+                                            std::shared_ptr<Site> site, Accepted accepted) {
+  const bool is_local = accepted.family == AF_UNIX;
+  const TlsCredentials* tls = is_local ? nullptr : site->options.tls.get();
+  auto transport = make_transport(*io, accepted.socket, accepted.family, tls);
+  if (transport == nullptr) return nullptr;
+  const int yes = 1;
+  if (!is_local) ::setsockopt(accepted.socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  return std::make_shared<HttpConnection>(std::move(io), std::move(posted), std::move(site), std::move(transport),
+                                          std::move(accepted));
 }
 
 }  // namespace berth::http

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "api/http/io_queue.h"
+#include "api/http/listener.h"
 #include "api/http/server.h"
 #include "api/http/workers.h"
 
@@ -42,6 +43,7 @@ struct Site {
   std::atomic<std::uint64_t> refused = 0;
   std::atomic<std::uint64_t> open = 0;
   std::atomic<std::uint64_t> unauthenticated_closed = 0;
+  std::atomic<std::uint64_t> handshakes_failed = 0;
   std::atomic<std::uint64_t> requests = 0;
   std::atomic<std::uint64_t> streams = 0;
   std::atomic<std::uint64_t> streams_dropped = 0;
@@ -49,6 +51,7 @@ struct Site {
   Workers reads{2, 0};
   Workers long_reads{2, kLowPriority};
   Workers stream_steps{1, kLowPriority};
+  Workers peers{1, 0};  // names of users may come from a directory service, which may be slow
 
  private:
   static constexpr int kLowPriority = 10;  // about a tenth of the time of others where all want the same core
@@ -68,9 +71,9 @@ class Connection {
   virtual bool authenticated() const = 0;  // a request with a valid token was admitted
 };
 
-// Takes over the connected socket. `posted` is the queue of the I/O thread.
+// Takes over the connected socket, unless it returns null. `posted` is the queue of the I/O thread.
 std::shared_ptr<Connection> make_connection(std::shared_ptr<boost::asio::io_context> io,
-                                            std::shared_ptr<IoQueue> posted, std::shared_ptr<Site> site, int socket,
-                                            std::string peer);
+                                            std::shared_ptr<IoQueue> posted, std::shared_ptr<Site> site,
+                                            Accepted accepted);
 
 }  // namespace berth::http

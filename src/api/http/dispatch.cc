@@ -27,8 +27,9 @@ std::string allow_list(const std::vector<Method>& methods) {
 // The origin form of the target: "http://host/path" is as good as "/path" (RFC 9112, section 3.2.2).
 std::string_view origin_form(std::string_view target) {
   const std::size_t scheme_end = target.find("://");
-  if (scheme_end == std::string_view::npos || !equals_ignoring_case(target.substr(0, scheme_end), "http"))
-    return target;
+  if (scheme_end == std::string_view::npos) return target;
+  const std::string_view scheme = target.substr(0, scheme_end);
+  if (!equals_ignoring_case(scheme, "http") && !equals_ignoring_case(scheme, "https")) return target;
   const std::size_t path = target.find_first_of("/?", scheme_end + 3);
   if (path == std::string_view::npos) return "/";
   return target.substr(path);
@@ -213,15 +214,30 @@ Target split(std::string_view sent) {
 
 }  // namespace
 
-Response unauthenticated() {
-  return with_header(problem(401, "unauthenticated", "a bearer token of this server is needed"), "WWW-Authenticate",
-                     "Bearer realm=\"berth\"");
+namespace {
+
+// A browser shows a client certificate to the server whichever page makes it ask, so pages of other sites could give
+// orders with it. Browsers say which page asks.
+bool is_of_another_site(const Request& request) {
+  const std::string_view site = request.header("sec-fetch-site");
+  if (!site.empty() && site != "same-origin" && site != "none") return true;
+  const std::string_view origin = request.header("origin");
+  return !origin.empty() && origin != "https://" + std::string(request.header("host"));
+}
+
+}  // namespace
+
+Response unauthenticated(const Peer& peer, std::string_view refusal) {
+  std::string detail = refusal.empty() ? "a bearer token of this server is needed" : std::string(refusal);
+  if (!peer.refusal.empty()) detail += ": " + peer.refusal;
+  return with_header(problem(401, "unauthenticated", detail), "WWW-Authenticate",
+                     std::string("Bearer realm=\"berth\"") + (refusal.empty() ? "" : ", error=\"invalid_token\""));
 }
 
 namespace {
 
-std::variant<Admitted, Response> decide(Head head, const Target& target, const Router& router,
-                                        const Authenticator& authenticator) {
+std::variant<Admitted, Response, Waiting> decide(Head head, const Target& target, const Router& router,
+                                                 const Authenticator& authenticator, const Peer& peer) {
   const auto method = method_named(head.method);
   if (!method) return problem(501, "method-not-implemented", "this server has no such method");
   const std::string_view path = target.path;
@@ -240,12 +256,14 @@ std::variant<Admitted, Response> decide(Head head, const Target& target, const R
   request.headers = std::move(head.headers);
   const bool is_public = match.route != nullptr && match.route->access == Access::kPublic;
   if (!is_public) {
-    auto subject = authenticator.subject_of(request.header("authorization"));
-    if (!subject) {
-      return unauthenticated();
+    auto found = authenticator.identify(request.header("authorization"), peer);
+    if (!found.subject && found.until_known) return Waiting{std::move(found.until_known)};
+    if (!found.subject) return unauthenticated(peer, found.refusal);
+    if (found.subject->proof == kByCertificate && is_of_another_site(request)) {
+      return problem(403, "cross-site", "a page of another site asks with the browser's certificate; that is refused");
     }
-    request.subject = subject->name;
-    request.principal = std::move(*subject);
+    request.subject = found.subject->name;
+    request.principal = std::move(*found.subject);
   }
   if (*method == Method::kOptions) return answer_options(match, path);
   if (match.allowed.empty()) return problem(404, "not-found", "no such path");
@@ -271,9 +289,10 @@ std::variant<Admitted, Response> decide(Head head, const Target& target, const R
 
 }  // namespace
 
-std::variant<Admitted, Response> admit(Head head, const Router& router, const Authenticator& authenticator) {
+std::variant<Admitted, Response, Waiting> admit(Head head, const Router& router, const Authenticator& authenticator,
+                                                const Peer& peer) {
   const Target target = split(head.target);
-  auto decision = decide(std::move(head), target, router, authenticator);
+  auto decision = decide(std::move(head), target, router, authenticator, peer);
   if (auto* refusal = std::get_if<Response>(&decision)) state_instance(*refusal, target.path);
   return decision;
 }

@@ -2,6 +2,7 @@
 // What the head of a request decides before a byte of the body is read: which route serves it and who asks, or the
 // answer that refuses it. So nobody without a token can make the server read a body. Pure.
 
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <variant>
@@ -26,10 +27,16 @@ struct Admitted {
   bool expects_continue = false;
 };
 
-// The answer to a request without a token that is good now.
-Response unauthenticated();
+// Who asks is not known yet. Calls back once when it is time to ask again with the same head.
+struct Waiting {
+  std::function<void(std::function<void()>)> until_known;
+};
+
+// The answer to a request that nothing good now proves to be somebody's. `refusal`: what is wrong with its token.
+Response unauthenticated(const Peer& peer, std::string_view refusal = {});
 
 // A Response is a refusal, or the whole answer (OPTIONS).
-std::variant<Admitted, Response> admit(Head head, const Router& router, const Authenticator& authenticator);
+std::variant<Admitted, Response, Waiting> admit(Head head, const Router& router, const Authenticator& authenticator,
+                                                const Peer& peer = {});
 
 }  // namespace berth::http

@@ -1,24 +1,14 @@
 #pragma once
-// Strict JSON: what two readers could understand differently is refused. On top of RFC 8259: a duplicate key, a NUL in
-// a string, an integer beyond 64 bits, a number beyond double, nesting over the limit, text over the limit, and
-// anything after the value are errors, each named with line, column and byte.
+// The bodies of requests are strict JSON (model/strict_json.h).
 
-#include <boost/json/value.hpp>
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
-#include "base/result.h"
+#include "model/strict_json.h"
 
 namespace berth::http {
 
-struct JsonLimits {
-  std::size_t bytes = 1024 * 1024;
-  std::size_t depth = 32;
-};
-
-// kTooLarge over the size limit, kInvalid otherwise.
-Result<boost::json::value> decode_json(std::string_view text, const JsonLimits& limits = {});
+using berth::decode_json;
+using berth::JsonLimits;
 
 // Entry for libFuzzer: decodes the bytes, and whatever is accepted must survive writing and decoding again. Returns 0.
 int fuzz_json_decode(const std::uint8_t* data, std::size_t size);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/http/peer.h"
 #include "policy/authorize.h"
 
 namespace berth::http {
@@ -33,9 +34,10 @@ struct Request {
   std::multimap<std::string, std::string> query;   // decoded likewise; only parameters that the route documents
   std::vector<Header> headers;                     // names in lower case, values as sent
   std::string body;
-  std::string peer;             // "127.0.0.1:40112"
+  std::string peer;  // "127.0.0.1:40112"; "unix" on the Unix socket
+  Carrier carrier = Carrier::kPlain;
   std::string subject;          // the name of the principal, for the log; empty on public routes
-  policy::Subject principal;    // whose token it is
+  policy::Subject principal;    // whose request it is
   std::string idempotency_key;  // the Idempotency-Key header, or empty
   std::string last_event_id;    // the Last-Event-ID header of a resumed stream, or empty
   StreamFormat stream_format = StreamFormat::kServerSentEvents;  // what Accept asks for

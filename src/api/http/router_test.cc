@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <boost/json/serialize.hpp>
+#include <functional>
 
 #include "api/http/dispatch.h"
 #include "api/http/openapi.h"
@@ -58,8 +59,9 @@ Authenticator sample_authenticator() {
   return authenticator;
 }
 
-std::variant<Admitted, Response> ask(std::string_view method, std::string_view target, std::vector<Header> headers = {},
-                                     bool has_body = false, bool with_token = true) {
+std::variant<Admitted, Response, Waiting> ask(std::string_view method, std::string_view target,
+                                              std::vector<Header> headers = {}, bool has_body = false,
+                                              bool with_token = true) {
   static const Router router = sample_router();
   static const Authenticator authenticator = sample_authenticator();
   if (with_token) headers.push_back({"authorization", "Bearer " + std::string(kToken)});
@@ -67,9 +69,35 @@ std::variant<Admitted, Response> ask(std::string_view method, std::string_view t
                authenticator);
 }
 
-int status_of_answer(const std::variant<Admitted, Response>& decision) {
+int status_of_answer(const std::variant<Admitted, Response, Waiting>& decision) {
   const auto* response = std::get_if<Response>(&decision);
   return response == nullptr ? 200 : response->status;
+}
+
+TEST_CASE("dispatch: a request whose signed token waits for keys is neither admitted nor refused") {
+  const Router router = sample_router();
+  Authenticator authenticator = sample_authenticator();
+  std::function<void()> ask_again;
+  bool known = false;
+  authenticator.verify_signed_by([&](std::string_view token, const TokenDigest&) -> Identification {
+    CHECK(token == "a.b.c");
+    if (known) return {.subject = policy::Subject{.name = "user:corp:ada"}};
+    return {.refusal = "not yet",
+            .until_known = [&](std::function<void()> callback) { ask_again = std::move(callback); }};
+  });
+  const auto asked = [&](const char* token) {
+    return admit(
+        {.method = "GET", .target = "/v1/jobs", .headers = {{"authorization", std::string("Bearer ") + token}}}, router,
+        authenticator);
+  };
+  const auto first = asked("a.b.c");
+  REQUIRE(std::holds_alternative<Waiting>(first));
+  std::get<Waiting>(first).until_known([&] { known = true; });
+  ask_again();
+  const auto second = asked("a.b.c");
+  CHECK_FALSE(std::holds_alternative<Waiting>(second));
+  CHECK(status_of_answer(second) != 401);
+  CHECK(status_of_answer(asked("a.b")) == 401);  // no signed token: nobody is asked
 }
 
 TEST_CASE("router: literal segments win, parameters are decoded after the split") {

@@ -1,24 +1,20 @@
 #include "api/http/server.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <cerrno>
-#include <cstring>
 #include <deque>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "api/http/connection.h"
+#include "api/http/listener.h"
 #include "base/check.h"
 
 namespace berth::http {
@@ -28,9 +24,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kTick{50};
-constexpr std::chrono::milliseconds kAcceptPause{100};  // when descriptors have run out
-constexpr std::size_t kRefusalsAtOnce = 64;             // connections over the limit that still get their 503
-constexpr std::size_t kAcceptsAtOnce = 32;              // then the connections get a turn
+constexpr std::size_t kRefusalsAtOnce = 64;  // connections over the limit that still get their 503
 
 // One I/O thread and the connections that live on it. All but start, post and join happen on the thread.
 class IoThread {
@@ -54,8 +48,9 @@ class IoThread {
     asio::post(*io_, std::move(work));
   }
 
-  void adopt(int socket, std::string peer, bool over_limit) {
-    auto connection = site_->stopping ? nullptr : make_connection(io_, posted_, site_, socket, std::move(peer));
+  void adopt(Accepted accepted, bool over_limit) {
+    const int socket = accepted.socket;
+    auto connection = site_->stopping ? nullptr : make_connection(io_, posted_, site_, std::move(accepted));
     if (connection == nullptr) {
       ::close(socket);
       return site_->connection_closed();
@@ -152,31 +147,6 @@ class IoThread {
   std::thread thread_;
 };
 
-std::string text_of(const asio::ip::tcp::endpoint& endpoint) {
-  const std::string address = endpoint.address().to_string();
-  return (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(endpoint.port());
-}
-
-Error cannot_listen(const asio::ip::tcp::endpoint& endpoint, std::string_view doing) {
-  std::string message =
-      "cannot listen on " + text_of(endpoint) + ": " + std::string(doing) + ": " + std::strerror(errno);
-  if (errno == EADDRINUSE) message += " (another server has this port; choose another, or 0 for a free one)";
-  return {ErrorCode::kIo, std::move(message)};
-}
-
-// By hand, because Asio makes sockets that leak into every child process.
-Result<int> listen_on(const asio::ip::tcp::endpoint& endpoint) {
-  const int socket = ::socket(endpoint.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (socket < 0) return cannot_listen(endpoint, "socket");
-  const int yes = 1;
-  ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  const bool bound = ::bind(socket, endpoint.data(), static_cast<socklen_t>(endpoint.size())) == 0;
-  if (bound && ::listen(socket, SOMAXCONN) == 0) return socket;
-  const Error error = cannot_listen(endpoint, bound ? "listen" : "bind");
-  ::close(socket);
-  return error;
-}
-
 }  // namespace
 
 class Server::Core {
@@ -184,30 +154,36 @@ class Server::Core {
   Core(std::shared_ptr<Site> site, std::size_t threads) : site_(std::move(site)) {
     const std::size_t share = std::max<std::size_t>(1, site_->options.limits.unauthenticated / threads);
     for (std::size_t i = 0; i < threads; ++i) threads_.push_back(std::make_unique<IoThread>(site_, share));
-    acceptor_.emplace(threads_.front()->io());
-    pause_.emplace(threads_.front()->io());
   }
 
-  Result<void> listen(const asio::ip::tcp::endpoint& endpoint) {
-    const auto socket = listen_on(endpoint);
-    if (!socket) return socket.error();
-    acceptor_->assign(endpoint.protocol(), *socket);
-    local_ = acceptor_->local_endpoint();
-    await_connection();
+  Result<void> listen() {
+    const ServerOptions& options = site_->options;
+    auto tcp = Listener::on_tcp(threads_.front()->io(), options.address, options.port);
+    if (!tcp) return tcp.error();
+    tcp_ = std::move(*tcp);
+    if (!options.socket_path.empty()) {
+      auto local = Listener::on_socket(threads_.front()->io(), options.socket_path,
+                                       options.socket_for_all ? SocketFor::kAll : SocketFor::kServerUser);
+      if (!local) return local.error();
+      local_ = std::move(*local);
+    }
+    for (Listener* listener : {tcp_.get(), local_.get()}) {
+      if (listener != nullptr) listener->begin([this](Accepted accepted) { hand_over(std::move(accepted)); });
+    }
     for (const auto& thread : threads_) thread->start();
     return {};
   }
 
-  const asio::ip::tcp::endpoint& local() const { return local_; }
+  const Listener& tcp() const { return *tcp_; }
   const Site& site() const { return *site_; }
 
   void stop(std::chrono::milliseconds grace) {
     if (std::exchange(stopped_, true)) return;
     site_->stopping = true;
     threads_.front()->post([this] {
-      error_code ec;
-      acceptor_->close(ec);
-      pause_->cancel();
+      for (Listener* listener : {tcp_.get(), local_.get()}) {
+        if (listener != nullptr) listener->close();
+      }
       for (const auto& thread : threads_) thread->post([target = thread.get()] { target->drain(); });
     });
     site_->wait_until_empty(grace);
@@ -217,59 +193,25 @@ class Server::Core {
   }
 
  private:
-  void await_connection() {
-    acceptor_->async_wait(asio::ip::tcp::acceptor::wait_read, [this](error_code ec) {
-      if (ec || site_->stopping) return;
-      accept_all();
-    });
-  }
-
-  void accept_all() {
-    for (std::size_t accepted = 0; accepted < kAcceptsAtOnce; ++accepted) {
-      asio::ip::tcp::endpoint peer;
-      auto length = static_cast<socklen_t>(peer.capacity());
-      const int socket = ::accept4(acceptor_->native_handle(), peer.data(), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
-      if (socket >= 0) {
-        peer.resize(length);
-        hand_over(socket, text_of(peer));
-      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        return await_connection();
-      } else if (errno != EINTR && errno != ECONNABORTED) {
-        return pause_accepting();
-      }
-    }
-    await_connection();
-  }
-
-  // Out of descriptors or memory: waiting connections stay in the kernel's queue for a moment.
-  void pause_accepting() {
-    pause_->expires_after(kAcceptPause);
-    pause_->async_wait([this](error_code ec) {
-      if (ec || site_->stopping) return;
-      accept_all();
-    });
-  }
-
-  void hand_over(int socket, std::string peer) {
+  void hand_over(Accepted accepted) {
     const std::size_t limit = site_->options.limits.connections;
     const std::uint64_t open = ++site_->open;
     ++site_->accepted;
-    if (open > limit + kRefusalsAtOnce) {
+    if (site_->stopping || open > limit + kRefusalsAtOnce) {
       ++site_->refused;
-      ::close(socket);
+      ::close(accepted.socket);
       return site_->connection_closed();
     }
     IoThread* thread = threads_[next_thread_++ % threads_.size()].get();
-    thread->post([thread, socket, peer = std::move(peer), over_limit = open > limit]() mutable {
-      thread->adopt(socket, std::move(peer), over_limit);
+    thread->post([thread, accepted = std::move(accepted), over_limit = open > limit]() mutable {
+      thread->adopt(std::move(accepted), over_limit);
     });
   }
 
   std::shared_ptr<Site> site_;
   std::vector<std::unique_ptr<IoThread>> threads_;
-  std::optional<asio::ip::tcp::acceptor> acceptor_;  // on the first thread, as is pause_
-  std::optional<asio::steady_timer> pause_;
-  asio::ip::tcp::endpoint local_;
+  std::unique_ptr<Listener> tcp_;  // on the first thread
+  std::unique_ptr<Listener> local_;
   std::size_t next_thread_ = 0;
   bool stopped_ = false;
 };
@@ -278,38 +220,21 @@ Server::Server(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 
 Server::~Server() { stop(std::chrono::milliseconds(0)); }
 
-namespace {
-
-Result<asio::ip::address> parse_address(const std::string& text) {
-  error_code ec;
-  const auto address = asio::ip::make_address(text, ec);
-  if (ec) return invalid("\"" + text + "\" is not an IP address to listen on, as 127.0.0.1 or ::1 would be");
-  return address;
-}
-
-}  // namespace
-
-Result<bool> is_loopback(const std::string& address) {
-  const auto parsed = parse_address(address);
-  if (!parsed) return parsed.error();
-  return parsed->is_loopback();
-}
-
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Router router, Authenticator authenticator) {
   BERTH_CHECK(options.io_threads > 0);
-  const auto address = parse_address(options.address);
-  if (!address) return address.error();
-  const asio::ip::tcp::endpoint endpoint(*address, options.port);
+  BERTH_CHECK(options.socket_path.empty() || options.peer_of_socket);
   const std::size_t threads = options.io_threads;
   auto site = std::make_shared<Site>(std::move(options), std::move(router), std::move(authenticator));
   auto core = std::make_unique<Core>(std::move(site), threads);
-  if (auto listening = core->listen(endpoint); !listening) return listening.error();
+  if (auto listening = core->listen(); !listening) return listening.error();
   return std::unique_ptr<Server>(new Server(std::move(core)));
 }
 
-std::uint16_t Server::port() const { return core_->local().port(); }
+std::uint16_t Server::port() const { return core_->tcp().port(); }
 
-std::string Server::url() const { return "http://" + text_of(core_->local()); }
+std::string Server::url() const {
+  return (core_->site().options.tls == nullptr ? "http://" : "https://") + core_->tcp().authority();
+}
 
 ServerCounters Server::counters() const {
   const Site& site = core_->site();
@@ -317,6 +242,7 @@ ServerCounters Server::counters() const {
           .connections_refused = site.refused,
           .connections_open = site.open,
           .unauthenticated_closed = site.unauthenticated_closed,
+          .handshakes_failed = site.handshakes_failed,
           .requests = site.requests,
           .streams_open = site.streams,
           .streams_dropped = site.streams_dropped,

@@ -17,7 +17,9 @@
 #include <string>
 
 #include "api/http/authenticator.h"
+#include "api/http/peer.h"
 #include "api/http/router.h"
+#include "api/http/tls_credentials.h"
 #include "base/result.h"
 
 namespace berth::http {
@@ -36,17 +38,23 @@ struct Limits {
 };
 
 struct Timeouts {
-  std::chrono::milliseconds idle{60'000};     // between two requests
-  std::chrono::milliseconds head{10'000};     // from the first byte of a head to its last
-  std::chrono::milliseconds body{30'000};     // for the whole body
-  std::chrono::milliseconds handler{30'000};  // until a handler's answer; then 503 with Retry-After
-  std::chrono::milliseconds write{30'000};    // for one write to make progress
+  std::chrono::milliseconds handshake{10'000};  // for the whole of TLS's
+  std::chrono::milliseconds idle{60'000};       // between two requests
+  std::chrono::milliseconds head{10'000};       // from the first byte of a head to its last
+  std::chrono::milliseconds body{30'000};       // for the whole body
+  std::chrono::milliseconds handler{30'000};    // until a handler's answer; then 503 with Retry-After
+  std::chrono::milliseconds write{30'000};      // for one write to make progress
   std::chrono::milliseconds heartbeat{15'000};
 };
 
 struct ServerOptions {
-  std::string address = "127.0.0.1";  // an IP address; anything but loopback is for the operator to say
-  std::uint16_t port = 0;             // 0 asks the system for a free one
+  std::string address = "127.0.0.1";         // an IP address; anything but loopback is for the operator to say
+  std::uint16_t port = 0;                    // 0 asks the system for a free one
+  std::shared_ptr<TlsCredentials> tls = {};  // of the address; null: plain HTTP
+  std::string socket_path = {};              // of a Unix socket to serve on as well; empty: none
+  bool socket_for_all = true;                // all users may connect to it; else root and the server's user
+  // Who is at the other end of a connection by the Unix socket. May wait; called on a thread of its own.
+  std::function<Peer(int socket)> peer_of_socket = {};
   std::size_t io_threads = 2;
   Limits limits;
   Timeouts timeouts;
@@ -59,14 +67,12 @@ struct ServerCounters {
   std::uint64_t connections_refused = 0;  // over the limit
   std::uint64_t connections_open = 0;
   std::uint64_t unauthenticated_closed = 0;  // to make room
+  std::uint64_t handshakes_failed = 0;
   std::uint64_t requests = 0;
   std::uint64_t streams_open = 0;
   std::uint64_t streams_dropped = 0;  // the reader was too slow
   std::uint64_t timeouts = 0;
 };
-
-// Whether the address can be reached from this machine alone. kInvalid for anything that is no address.
-Result<bool> is_loopback(const std::string& address);
 
 class Server {
  public:
@@ -77,7 +83,7 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   std::uint16_t port() const;
-  std::string url() const;  // "http://127.0.0.1:8080"
+  std::string url() const;  // "http://127.0.0.1:8080", with TLS "https://..."
   ServerCounters counters() const;
 
   // Stops accepting, ends the streams, lets requests in flight finish for at most `grace`, closes everything and joins

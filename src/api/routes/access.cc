@@ -38,6 +38,7 @@ constexpr std::array kRules{
     Rule{"getHealth", On::kAnyone, Verb::kSeeQueue},
     Rule{"getReadiness", On::kAnyone, Verb::kSeeQueue},
     Rule{"getIdentity", On::kAnyone, Verb::kSeeQueue},
+    Rule{"checkAccess", On::kAnyone, Verb::kSeeQueue},
     Rule{"getCluster", On::kCluster, Verb::kSeeServer},
     Rule{"getMetrics", On::kCluster, Verb::kSeeServer},
     Rule{"getCapacity", On::kCluster, Verb::kSeeServer},

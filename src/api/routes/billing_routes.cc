@@ -265,7 +265,7 @@ std::vector<http::ParameterDoc> bill_parameters() {
   http::ParameterDoc by = http::query_parameter("by", "What the rows have in common; queue if absent.");
   by.values = {"queue", "user", "job", "model", "label", "kind"};
   http::ParameterDoc form = http::query_parameter("invoice", "Adds the invoice, as lines or as a document.");
-  form.values = {"lines", "csv", "html", "hledger"};
+  form.values = {"lines", "csv", "html", "hledger", "focus"};
   return {http::query_parameter("queue", "The queue that is billed with all below it; the root if absent."),
           http::query_parameter("month", "A month of UTC, such as 2026-11; the present one if absent."), by,
           http::query_parameter("label", "With by=label: the key of the labels."), form};

@@ -91,10 +91,26 @@ void add_token_schemas(boost::json::object& schemas) {
                                                                     {"token", text("The token itself.")}});
   schemas["TokenRevoked"] =
       object("A token that was revoked.", {{"name", name()}, {"revoked", boolean("Always true.")}});
+  schemas["RoleBinding"] = object("A subject has a role at a queue and below.",
+                                  {{"subject", text("Such as group:corp:nlp.")}, {"role", role()}, {"queue", queue()}});
+  schemas["AccessDecision"] =
+      object("What a subject may do, and why.",
+             {{"subject", text("The subject, such as user:corp:ada.")},
+              {"user", text("The owner of the jobs that it submits.")},
+              {"groups", list("Its groups, as its issuer states them.", text("Such as group:corp:nlp."))},
+              {"bindings", list("All roles of it and its groups.", reference("RoleBinding"))},
+              {"verb?", text("What was asked.")},
+              {"queue?", text("The queue of the object; empty: the root.")},
+              {"owner?", text("The owner of the object.")},
+              {"allowed?", boolean("It may.")},
+              {"by?", reference("RoleBinding")},
+              {"needs?", word_of<Role>("If not: the least role at that queue that could.")}});
   schemas["Identity"] =
       object("Who the server takes you for.",
              {{"subject", text("The subject, such as token:ci.")},
               {"user", text("The owner of the jobs that it submits.")},
+              {"authenticated_by", text("How the request was authenticated: token, certificate, socket or issuer.")},
+              {"connection", text("What carried it: plain, tls or unix-socket.")},
               {"roles", list("Its roles.", object("A role at a queue.", {{"role", role()}, {"queue", queue()}}))}});
 }
 

@@ -213,7 +213,7 @@ Schema scheduling() {
        {"deadline_slack?", duration("A job is urgent so long before the last "
                                     "moment at which it could start.")},
        {"score?", word_of<NodeScore>("Which of the nodes that fit is taken; "
-                                     "best-fit if absent.")},
+                                     "fragmentation if absent.")},
        {"energy?", boolean("Of the GPU models that a job accepts, those come first of which the least watts go "
                            "into the same work; false if absent.")},
        {"fragmentation_alert?", integer("Percent of all GPUs, idle and expected to be of no use, at "

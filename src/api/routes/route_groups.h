@@ -15,6 +15,7 @@ void add_queue_routes(http::Router& router, Service& service);
 void add_node_routes(http::Router& router, Service& service);
 void add_maintenance_routes(http::Router& router, Service& service);
 void add_forecast_routes(http::Router& router, Service& service);
+void add_access_routes(http::Router& router, Service& service);
 void add_token_routes(http::Router& router, Service& service);
 void add_clock_routes(http::Router& router, Service& service);
 void add_capacity_routes(http::Router& router, Service& service);

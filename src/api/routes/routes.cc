@@ -56,6 +56,7 @@ http::Router make_router(Service& service) {
   add_event_routes(router, service);
   add_snapshot_routes(router, service);
   add_token_routes(router, service);
+  add_access_routes(router, service);
   add_document_route(router, service);
   return guarded(router, service);
 }

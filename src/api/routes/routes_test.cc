@@ -69,6 +69,7 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"getClock", {.target = "/v1/clock"}},
       {"confirmClock", {.method = "POST", .target = "/v1/clock/confirm?offset_ms=7200000"}},
       {"getIdentity", {.target = "/v1/identity"}},
+      {"checkAccess", {.target = "/v1/access?verb=submit&queue=a"}},
       {"createToken",
        {.method = "POST",
         .target = "/v1/tokens",
@@ -743,6 +744,7 @@ TEST_CASE("numbers are written without exponents where they fit") {
 TEST_CASE("every operation is for those subjects alone that have a role for it") {
   const std::map<std::string, std::set<std::string>> allowed = {
       {"getIdentity", {"ann", "aud", "bob", "eve", "lea", "ops"}},
+      {"checkAccess", {"ann", "aud", "bob", "eve", "lea", "ops"}},
       {"getOpenApi", {"ann", "aud", "bob", "eve", "lea", "ops"}},
       {"getMetrics", {"aud", "ops"}},
       {"getCluster", {"aud", "ops"}},

@@ -111,8 +111,11 @@ void get_identity(const Request& request, const Responder& responder) {
   json::array roles;
   for (const RoleBinding& binding : request.principal.roles)
     roles.push_back(json::object{{"role", name_of(binding.role)}, {"queue", binding.queue}});
-  responder.send(json_answer(json::object{
-      {"subject", request.principal.name}, {"user", request.principal.user}, {"roles", std::move(roles)}}));
+  responder.send(json_answer(json::object{{"subject", request.principal.name},
+                                          {"user", request.principal.user},
+                                          {"authenticated_by", request.principal.proof},
+                                          {"connection", http::name_of(request.carrier)},
+                                          {"roles", std::move(roles)}}));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "executor/cgroup.h"
 #include "executor/executor.h"
+#include "executor/user_directory.h"
 #include "model/exit_code.h"
 
 namespace berth::backend {
@@ -194,6 +195,27 @@ class LocalBackend final : public Backend {
     return false;
   }
 
+  // Makes the directories of the job, and says which user the task runs as. Only the checkpoints and the home are the
+  // user's. The log belongs to the server.
+  Result<void> prepare(const std::string& submitter, executor::TaskLaunch& launch) {
+    auto user = options_.users.user_of(submitter);
+    if (!user) return user.error();
+    const std::string checkpoints = checkpoint_dir(options_.data_dir, launch.key.job);
+    if (!*user) {
+      std::error_code ignored;
+      if (launch.checkpoint_dir.empty()) std::filesystem::create_directories(checkpoints, ignored);
+      return {};
+    }
+    launch.user = std::move(**user);
+    for (const std::string& way : {jobs_dir(options_.data_dir), job_dir(options_.data_dir, launch.key.job)}) {
+      if (auto made = executor::make_passage(way); !made) return made;
+    }
+    if (auto given = executor::give_directory(checkpoints, *launch.user); !given) return given;
+    if (!launch.user->home.empty()) return {};
+    launch.user->home = home_dir(options_.data_dir, launch.key.job);
+    return executor::give_directory(launch.user->home, *launch.user);
+  }
+
   void on(const StartTask& start) {
     const executor::TaskKey key = executor_key(start.key);
     if (former_tasks_.contains(key) && !knows(key)) {
@@ -225,11 +247,11 @@ class LocalBackend final : public Backend {
     launch.signal_workers = start.signal_workers;
     launch.log_dir = log_dir(options_.data_dir, key.job, key.attempt, key.task);
     launch.max_log_bytes = options_.max_log_bytes;
-    if (start.speaks) {
-      launch.checkpoint_dir = checkpoints;
-    } else {
-      std::error_code ignored;
-      std::filesystem::create_directories(checkpoints, ignored);
+    if (start.speaks) launch.checkpoint_dir = checkpoints;
+    if (auto prepared = prepare(start.user, launch); !prepared) {
+      const bool refused = prepared.error().code == ErrorCode::kIo;
+      refuse(start.key, ExitReason::kStartFailed, prepared.error().message, refused ? kNodeShortCode : 1);
+      return;
     }
     if (auto started = executor_->start(launch); !started) {
       const bool refused = started.error().code == ErrorCode::kIo;  // the machine, not the launch
@@ -267,6 +289,8 @@ std::string job_dir(const std::string& data_dir, std::uint64_t job) {
 std::string checkpoint_dir(const std::string& data_dir, std::uint64_t job) {
   return job_dir(data_dir, job) + "/checkpoint";
 }
+
+std::string home_dir(const std::string& data_dir, std::uint64_t job) { return job_dir(data_dir, job) + "/home"; }
 
 std::string log_dir(const std::string& data_dir, std::uint64_t job, std::uint32_t attempt, std::uint32_t task) {
   return job_dir(data_dir, job) + "/attempt-" + std::to_string(attempt) + "/task-" + std::to_string(task);

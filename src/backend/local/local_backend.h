@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backend/backend.h"
+#include "backend/local/task_users.h"
 #include "model/effect.h"
 #include "model/node.h"
 
@@ -26,12 +27,14 @@ struct LocalOptions {
   std::string data_dir;                 // jobs/ID/... below it: logs and checkpoints; run/: the executor's own files
   std::vector<std::string> supervisor;  // empty: this program with `supervise`
   std::int64_t max_log_bytes = 64 << 20;
+  TaskUsers users;  // as what user tasks run
 };
 
-// Return the folders of the jobs, of one job, of its checkpoints, and of the captured output of a task.
+// Return the folders of the jobs, of one job, of its checkpoints, of its home, and of the captured output of a task.
 std::string jobs_dir(const std::string& data_dir);
 std::string job_dir(const std::string& data_dir, std::uint64_t job);
 std::string checkpoint_dir(const std::string& data_dir, std::uint64_t job);
+std::string home_dir(const std::string& data_dir, std::uint64_t job);
 std::string log_dir(const std::string& data_dir, std::uint64_t job, std::uint32_t attempt, std::uint32_t task);
 
 std::unique_ptr<Backend> make_local_backend(LocalOptions options);

@@ -3,14 +3,17 @@
 #include <curl/curl.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json/parse.hpp>
 #include <cerrno>
+#include <cstring>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "cli/client/event_parser.h"
+#include "cli/client/tls_failure.h"
 
 namespace berth::client {
 namespace {
@@ -82,6 +85,7 @@ struct Client::Connection {
     initialise_curl();
     handle = curl_easy_init();
     while (options.base_url.ends_with('/')) options.base_url.pop_back();
+    if (options.base_url.starts_with(kSocketScheme)) socket = options.base_url.substr(kSocketScheme.size());
   }
   ~Connection() { curl_easy_cleanup(handle); }
   Connection(const Connection&) = delete;
@@ -99,16 +103,31 @@ struct Client::Connection {
                      const std::string& header);
   CURLcode follow(std::string_view path, const StreamOptions& stream, const std::string& last_id, StreamRun& run);
   Error failure(CURLcode code, std::string_view method, std::chrono::milliseconds waited) const;
+  Error no_socket(int reason) const;
   int status() const;
 
   ClientOptions options;
+  std::string socket = {};  // the path of a Unix socket; empty: none
   CURL* handle = nullptr;
+  std::array<char, CURL_ERROR_SIZE> details = {};  // libcurl's own words on a failure
 };
 
 // Back to the defaults; the open connection stays with the handle.
 void Client::Connection::prepare(std::string_view path) {
   curl_easy_reset(handle);
-  set(CURLOPT_URL, (options.base_url + std::string(path)).c_str());
+  set(CURLOPT_URL, ((socket.empty() ? options.base_url : "http://localhost") + std::string(path)).c_str());
+  if (!socket.empty()) set(CURLOPT_UNIX_SOCKET_PATH, socket.c_str());
+  details[0] = 0;
+  set(CURLOPT_ERRORBUFFER, details.data());
+  set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  if (!options.ca_file.empty()) {
+    set(CURLOPT_CAINFO, options.ca_file.c_str());
+    set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // these alone
+  }
+  if (!options.cert_file.empty()) {
+    set(CURLOPT_SSLCERT, options.cert_file.c_str());
+    set(CURLOPT_SSLKEY, (options.key_file.empty() ? options.cert_file : options.key_file).c_str());
+  }
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_FOLLOWLOCATION, 0L);
@@ -128,10 +147,23 @@ int Client::Connection::status() const {
   return static_cast<int>(status);
 }
 
+Error Client::Connection::no_socket(int reason) const {
+  std::string message = "cannot connect to " + options.base_url + ": " + std::strerror(reason);
+  if (reason == ENOENT || reason == ECONNREFUSED) message += "; no server listens there";
+  if (reason == EACCES) {
+    message +=
+        "; you may not use it. A socket for all users is one that the server is given by "
+        "--socket PATH";
+  }
+  return {ErrorCode::kUnavailable, std::move(message)};
+}
+
 Error Client::Connection::failure(CURLcode code, std::string_view method, std::chrono::milliseconds waited) const {
   long reason = 0;
   curl_easy_getinfo(handle, CURLINFO_OS_ERRNO, &reason);
   const std::string server = "the berth server at " + options.base_url;
+  if (!socket.empty() && code == CURLE_COULDNT_CONNECT) return no_socket(static_cast<int>(reason));
+  if (auto failed = tls_failure(handle, code, details.data(), options)) return *failed;
   if (code == CURLE_COULDNT_CONNECT && reason == ECONNREFUSED) {
     return {ErrorCode::kUnavailable, "cannot connect to " + options.base_url +
                                          ": is the server running? Start one with `berth serve --config FILE --data "
@@ -144,7 +176,9 @@ Error Client::Connection::failure(CURLcode code, std::string_view method, std::c
     return {ErrorCode::kUnavailable, std::move(message)};
   }
   if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL) {
-    return invalid("\"" + options.base_url + "\" is not a server's address, as http://127.0.0.1:8080 would be");
+    return invalid("\"" + options.base_url +
+                   "\" is not a server's address, as https://berth.example:6380, http://127.0.0.1:6380 or "
+                   "unix:/run/berth/berth.sock would be");
   }
   return {ErrorCode::kUnavailable, "no answer from " + server + ": " + curl_easy_strerror(code)};
 }

@@ -14,9 +14,15 @@
 
 namespace berth::client {
 
+// In front of the path of a Unix socket that is given as a server's address.
+inline constexpr std::string_view kSocketScheme = "unix:";
+
 struct ClientOptions {
-  std::string base_url = "http://127.0.0.1:8080";
+  std::string base_url = "http://127.0.0.1:8080";  // or https://HOST:PORT, or unix:PATH
   std::string token = {};
+  std::string ca_file = {};    // authorities that the server's certificate may be of; empty: those of the system
+  std::string cert_file = {};  // client certificate
+  std::string key_file = {};   // its key; empty: in the same file
   std::chrono::milliseconds connect_timeout{3'000};
   std::chrono::milliseconds timeout{60'000};         // for a whole call
   std::chrono::milliseconds stream_silence{45'000};  // a stream without a byte (heartbeats come every 15 s) is dead

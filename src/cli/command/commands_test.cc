@@ -1,9 +1,12 @@
 #include "cli/command/commands.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "cli/client/canned_server.h"
@@ -756,9 +759,35 @@ TEST_CASE("connection: flag over environment over default") {
   CHECK(find_server({}, environment)->token == "abc");
   CHECK(find_server({"https://h", ""}, environment)->base_url == "https://h");
   CHECK_FALSE(find_server({"", "/nonexistent/token"}, environment));
+  variables["BERTH_CA"] = "/ca";
+  variables["BERTH_CERT"] = "/cert";
+  variables["BERTH_KEY"] = "/key";
+  CHECK(find_server({}, environment)->ca_file == "/ca");
+  CHECK(find_server({}, environment)->key_file == "/key");
+  CHECK(find_server({.ca = "/mine", .cert = "/own"}, environment)->ca_file == "/mine");
+  CHECK(find_server({.ca = "/mine", .cert = "/own"}, environment)->cert_file == "/own");
   variables.clear();
   CHECK(find_server({}, environment)->base_url == kDefaultServer);
   CHECK(find_server({}, environment)->token.empty());
+}
+
+TEST_CASE("connection: a socket is an address of its own, and the token at its default place stays at home") {
+  const std::string home = std::filesystem::temp_directory_path() / ("berth-home-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(home + "/berth");
+  std::ofstream(home + "/berth/token") << "of-the-file\n";
+  std::map<std::string, std::string> variables{{"BERTH_SERVER", "unix:/run/x.sock"}, {"XDG_STATE_HOME", home}};
+  const Environment environment = [&variables](const std::string& name) { return variables[name]; };
+  CHECK(find_server({}, environment)->base_url == "unix:/run/x.sock");
+  CHECK(find_server({}, environment)->token.empty());
+  CHECK(find_server({.server = "http://h"}, environment)->token == "of-the-file");
+  variables["BERTH_TOKEN"] = "named";
+  CHECK(find_server({}, environment)->token == "named");
+  client::Client nobody({.base_url = "unix:" + home + "/none"});
+  const auto reply = nobody.get("/v1/identity");
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().message ==
+        "cannot connect to unix:" + home + "/none: No such file or directory; no server listens there");
+  std::filesystem::remove_all(home);
 }
 
 TEST_CASE("events: told in words, and those of a kind to come by their fields") {

@@ -30,7 +30,7 @@ std::string jobs_text(const Json& one, std::string_view name) {
   return text.empty() ? text : (jobs.size() == 1 ? "job " : "jobs ") + text;
 }
 
-std::string consequence_text(const Json& one) {
+std::string consequence_line(const Json& one) {
   const std::string queue = "queue " + printable(show(one, "queue")) + ": ";
   std::string text;
   if (const std::string jobs = jobs_text(one, "become_borrowed"); !jobs.empty())
@@ -46,7 +46,7 @@ std::string consequence_text(const Json& one) {
 std::string difference_text(const Json& difference) {
   std::string text;
   for (const Json& change : items(difference, "changes")) text += printable(show(change)) + "\n";
-  for (const Json& one : items(difference, "consequences")) text += consequence_text(one);
+  for (const Json& one : items(difference, "consequences")) text += consequence_line(one);
   if (has(difference, "refusal")) text += "apply would refuse it: " + printable(show(difference, "refusal")) + "\n";
   return text;
 }

@@ -60,6 +60,15 @@ std::string token_table(const boost::json::array& tokens, std::size_t width) {
   return table.text(width);
 }
 
+// Empty for a server that does not say it.
+std::string proof_words(const Json& identity) {
+  const std::string by = show(identity, "authenticated_by");
+  if (by.empty()) return "";
+  const std::string carrier = show(identity, "connection");
+  const std::string over = carrier == "tls" ? " over TLS" : carrier == "unix-socket" ? " over the Unix socket" : "";
+  return ", known by " + (by == "socket" ? "the Unix socket" : "its " + printable(by) + over);
+}
+
 }  // namespace
 
 Result<int> run(const TokenOptions& options, Session& session) {
@@ -78,7 +87,8 @@ Result<int> run(const WhoamiOptions& options, Session& session) {
   const auto answer = get(session, "/v1/identity");
   if (!answer) return answer.error();
   session.out << formatted(*answer, options.show.format, [&] {
-    std::string text = printable(show(*answer, "subject")) + ", submits as " + printable(show(*answer, "user")) + "\n";
+    std::string text = printable(show(*answer, "subject")) + ", submits as " + printable(show(*answer, "user")) +
+                       proof_words(*answer) + "\n";
     for (const Json& role : items(*answer, "roles"))
       text += show(role, "role") + " at " + printable(queue_words(role)) + "\n";
     return text;

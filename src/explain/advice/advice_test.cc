@@ -610,6 +610,7 @@ TEST_CASE_FIXTURE(AdviceFixture, "jobs wait in a queue of weight 0") {
 
 TEST_CASE_FIXTURE(AdviceFixture, "fragmentation is not watched, and not mended") {
   ClusterConfig unwatched = config({queue("a")});
+  unwatched.scheduling.score = NodeScore::kBestFit;
   apply(unwatched);
   CHECK_EQ(codes(), "");
   NodeSpec without = node("c1", 0);

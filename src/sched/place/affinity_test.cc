@@ -11,6 +11,7 @@ struct Shop : FleetFixture {
     QueueConfig stranger = queue("stranger");
     stranger.trust_domain = "other";
     ClusterConfig with = config({queue("q"), stranger});
+    with.scheduling.score = NodeScore::kBestFit;  // the names below are those of the tightest nodes
     with.topology_levels = {"block", "rack"};
     with.pools = {{"default", {}, {}, false, apart}};
     command(ApplyConfig{with, "op"});

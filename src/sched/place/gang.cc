@@ -23,7 +23,11 @@ using state::State;
 class GroupPlacing {
  public:
   GroupPlacing(Gang& gang, std::size_t group, const Region& region)
-      : gang_(gang), ask_(gang.asks_[group]), loss_(gang.loss_of(group)) {
+      : gang_(gang),
+        ask_(gang.asks_[group]),
+        loss_(gang.loss_of(group)),
+        affinity_matters_(gang.affinity_.matter()),
+        is_heap_(loss_ == nullptr) {
     if (region.node.valid()) {
       offer(region.node);
     } else if (region.domain.valid()) {
@@ -48,7 +52,7 @@ class GroupPlacing {
   bool add() {
     while (auto placement = next()) {
       // A task of the job itself may have closed the node since it was looked at.
-      if (!gang_.affinity_.allows(placement->node)) continue;
+      if (!allowed_by_affinity(placement->node)) continue;
       take(std::move(*placement));
       return true;
     }
@@ -56,28 +60,83 @@ class GroupPlacing {
   }
 
  private:
-  // A node with room for one more task.
+  // A node with room for one more task. What decides first is known when it is offered. The rest of the fit is added
+  // when it is compared with a node that is equal in that, which is rare if nodes are scored.
   struct Ready {
     Fit fit;
     std::uint8_t gpu = 0;  // the GPU for a share, if nodes are scored
+    bool whole = false;    // all of `fit` is known
   };
   struct Later {
     bool operator()(const Ready& a, const Ready& b) const { return b.fit < a.fit; }
   };
 
+  // Adds the rest of the fit. Requires that nothing of the node was taken since it was offered.
+  void complete(Ready& ready) const {
+    if (ready.whole) return;
+    Fit fit = fit_of(ask_, gang_.state_.node(ready.fit.node), taken_of(ready.fit.node));
+    fit.dislike = ready.fit.dislike;
+    fit.crowd = std::move(ready.fit.crowd);
+    fit.loss = ready.fit.loss;
+    ready.fit = std::move(fit);
+    ready.whole = true;
+  }
+
+  // Returns true if `a` fits better than `b`.
+  bool fits_better(Ready& a, Ready& b) const {
+    if (a.fit.dislike != b.fit.dislike) return a.fit.dislike < b.fit.dislike;
+    if (a.fit.own_tasks != b.fit.own_tasks) return a.fit.own_tasks < b.fit.own_tasks;
+    if (a.fit.crowd != b.fit.crowd) return a.fit.crowd < b.fit.crowd;
+    if (a.fit.loss != b.fit.loss) return a.fit.loss < b.fit.loss;
+    complete(a);
+    complete(b);
+    return a.fit < b.fit;
+  }
+
+  void make_heap() {
+    for (Ready& ready : ready_) complete(ready);
+    std::make_heap(ready_.begin(), ready_.end(), Later{});
+    is_heap_ = true;
+  }
+
+  // Moves the best node to the front of `ready_`, which must not be empty. Most groups have one task: for the first
+  // task the nodes are only compared, and they become a heap with the second.
+  void bring_best_to_front() {
+    if (is_heap_) return;
+    if (drawn_from_ready_) return make_heap();
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < ready_.size(); ++i) {
+      if (fits_better(ready_[i], ready_[best])) best = i;
+    }
+    if (best != 0) std::swap(ready_[0], ready_[best]);
+    complete(ready_[0]);
+  }
+
+  Ready take_front() {
+    if (is_heap_)
+      std::pop_heap(ready_.begin(), ready_.end(), Later{});
+    else
+      std::swap(ready_.front(), ready_.back());
+    Ready best = std::move(ready_.back());
+    ready_.pop_back();
+    drawn_from_ready_ = true;
+    return best;
+  }
+
   // Takes the best node: from `ready_`, or the next one of the index.
   std::optional<TaskPlacement> next() {
     if (last_) offer_after_last();
     if (!fresh_ && order_) draw();
+    if (!ready_.empty()) bring_best_to_front();
     if (fresh_ && (ready_.empty() || fresh_->first < ready_.front().fit)) {
       return std::exchange(fresh_, std::nullopt)->second;
     }
-    if (ready_.empty() && whole_fleet_ && gang_.affinity_.matter()) offer_untouched();
+    if (ready_.empty() && whole_fleet_ && affinity_matters_) {
+      offer_untouched();
+      if (!ready_.empty()) bring_best_to_front();
+    }
     if (ready_.empty()) return std::nullopt;
-    std::pop_heap(ready_.begin(), ready_.end(), Later{});
-    const Ready best = std::move(ready_.back());
-    ready_.pop_back();
-    return placement_on(best);
+    return placement_on(take_front());
   }
 
   // Requires that nothing of the node was taken since it was offered.
@@ -112,7 +171,7 @@ class GroupPlacing {
       if (is_touched(one)) again.push_back(one.fit.node);
     }
     std::erase_if(ready_, is_touched);
-    std::make_heap(ready_.begin(), ready_.end(), Later{});
+    if (is_heap_) std::make_heap(ready_.begin(), ready_.end(), Later{});
     for (const NodeId other : again) offer(other);
   }
 
@@ -126,7 +185,7 @@ class GroupPlacing {
 
   // Offers a node from nodes_to_score. Only affinity is checked here: nodes_to_score has checked the rest.
   void offer_indexed(NodeId id) {
-    if (!gang_.affinity_.allows(id)) return;
+    if (!allowed_by_affinity(id)) return;
     ++gang_.work_.nodes_scored;
     make_ready(gang_.state_.node(id), kNothing);
   }
@@ -135,10 +194,15 @@ class GroupPlacing {
   void make_ready(const NodeState& node, const NodeDelta& there) {
     const std::optional<LeastLoss> loss = loss_ == nullptr ? LeastLoss() : least_loss(*loss_, ask_, node, there);
     if (!loss) return;
-    Ready& ready = ready_.emplace_back(Ready{fit_of(ask_, node, there), loss->gpu});
+    Ready& ready = ready_.emplace_back();
+    ready.gpu = loss->gpu;
+    ready.fit.node = node.id;
     ready.fit.loss = loss->milli;
-    ready.fit.dislike = gang_.affinity_.dislike(node.id);
-    ready.fit.crowd = gang_.other_replicas_.on(node.id);
+    if (ask_.spread) ready.fit.own_tasks = there.tasks;
+    if (affinity_matters_) ready.fit.dislike = gang_.affinity_.dislike(node.id);
+    if (gang_.other_replicas_.matter()) ready.fit.crowd = gang_.other_replicas_.on(node.id);
+    if (!is_heap_) return;
+    complete(ready);
     std::push_heap(ready_.begin(), ready_.end(), Later{});
   }
 
@@ -177,13 +241,14 @@ class GroupPlacing {
 
   bool allowed(const NodeState& node) const {
     return node.takes_tasks() && ask_.classes[gang_.state_.node_index().class_of(node.id).index()] &&
-           suits(ask_, node) && gang_.affinity_.allows(node.id);
+           suits(ask_, node) && allowed_by_affinity(node.id);
   }
+  bool allowed_by_affinity(NodeId node) const { return !affinity_matters_ || gang_.affinity_.allows(node); }
 
   // Draws the tightest node that the gang has not touched.
   void draw() {
     while (const auto id = order_->next()) {
-      if (gang_.taken_.contains(*id) || !gang_.affinity_.allows(*id)) continue;
+      if (gang_.taken_.contains(*id) || !allowed_by_affinity(*id)) continue;
       const NodeState& node = gang_.state_.node(*id);
       auto placement = try_node(ask_, node, {});
       // The index cannot tell all about shared and cut GPUs, such as what of them is nominated.
@@ -204,10 +269,13 @@ class GroupPlacing {
   Gang& gang_;
   const TaskRequirements& ask_;
   const state::PlacementLoss* loss_;  // null: nodes are not scored
-  bool whole_fleet_ = false;          // nodes are scored, and the region is the fleet
-  std::vector<NodeId> offered_;       // then: nodes offered so far, ascending
-  std::optional<FitOrder> order_;     // empty: no further node
-  std::vector<Ready> ready_;          // a heap, the best fit on top
+  bool affinity_matters_ = false;
+  bool whole_fleet_ = false;       // nodes are scored, and the region is the fleet
+  std::vector<NodeId> offered_;    // then: nodes offered so far, ascending
+  std::optional<FitOrder> order_;  // empty: no further node
+  std::vector<Ready> ready_;
+  bool is_heap_ = false;           // `ready_` is a heap, the best fit on top
+  bool drawn_from_ready_ = false;  // a node was taken out of `ready_`
   std::optional<std::pair<Fit, TaskPlacement>> fresh_;
   std::optional<Last> last_;  // the task added last, until its node is offered again
 };

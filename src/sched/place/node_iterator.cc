@@ -1,6 +1,7 @@
 #include "sched/place/node_iterator.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/planted.h"
@@ -12,23 +13,34 @@ using state::GroupKey;
 using state::NodeState;
 using state::Reach;
 
+namespace {
+
+// Returns true if one of the GPUs takes the share or the MIG instance.
+bool piece_fits(const TaskRequirements& ask, const GroupKey& key) {
+  for (std::size_t i = key.gpus.size(); i-- > 0;) {
+    const GpuFill gpu = key.gpus[i];
+    if (gpu.available_milli < ask.group.request.gpu_milli || (ask.models >> gpu.model.index() & 1U) == 0) continue;
+    if (ask.mig
+            ? instances_beside(ask.mig->profile, gpu.taken) > 0
+            : !gpu.share_domain.valid() || gpu.share_domain == ask.trust_domain || planted(Bug::kShareAcrossDomains)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 bool group_fits(const TaskRequirements& ask, const GroupKey& key) {
   if (!ask.classes[key.node_class.index()]) return false;
   const TaskRequest& request = ask.group.request;
   if (request.gpus == 0) return true;
-  std::array<std::int32_t, kMaxGpuModels> whole{};
-  for (std::size_t i = 0; i < key.gpus.size(); ++i) {
+  if (ask.mig || request.is_share()) return piece_fits(ask, key);
+  std::array<std::uint8_t, kMaxGpuModels> whole{};
+  for (std::size_t i = key.gpus.size(); i-- > 0;) {  // of one model those with the most left are last
     const GpuFill gpu = key.gpus[i];
-    if ((ask.models >> gpu.model.index() & 1U) == 0) continue;
-    if (ask.mig) {
-      if (gpu.available_milli >= request.gpu_milli && instances_beside(ask.mig->profile, gpu.taken) > 0) return true;
-    } else if (request.is_share()) {
-      const bool ours =
-          !gpu.share_domain.valid() || gpu.share_domain == ask.trust_domain || planted(Bug::kShareAcrossDomains);
-      if (gpu.available_milli >= request.gpu_milli && ours) return true;
-    } else if (gpu.available_milli == kMilli && ++whole[gpu.model.index()] == request.gpus) {
-      return true;
-    }
+    if (gpu.available_milli != kMilli || (ask.models >> gpu.model.index() & 1U) == 0) continue;
+    if (++whole[gpu.model.index()] == request.gpus) return true;
   }
   return false;
 }

@@ -25,7 +25,11 @@ JobSpec whole(std::int32_t gpus, const std::vector<std::string>& models = {}) {
 }
 
 struct OneQueueFleet : FleetFixture {
-  OneQueueFleet() { command(ApplyConfig{config({queue("a")}), "op"}); }
+  OneQueueFleet() {
+    ClusterConfig one = config({queue("a")});
+    one.scheduling.score = NodeScore::kBestFit;  // nodes come from the iterator only by best fit
+    command(ApplyConfig{one, "op"});
+  }
 
   void run(const JobSpec& spec) {
     const JobId id = submit(spec);

@@ -18,6 +18,7 @@
 #include "sim/simulate/progress_bar.h"
 #include "sim/simulate/runs.h"
 #include "sim/simulate/simulate_main.h"
+#include "sim/simulate/trial_config.h"
 #include "sim/trace/arrivals.h"
 #include "sim/trace/overlay.h"
 #include "sim/trace/read_trace.h"
@@ -38,6 +39,8 @@ constexpr const char* kFooter = R"(Examples
     berth simulate --jobs jobs.csv --nodes nodes.csv --load 1.5 --overlay overlay.yaml --policy las --report out
   What ran on this cluster, under another policy:
     berth simulate --from-log /var/lib/berth --policy berth --policy my-policy.yaml --report out
+  The same under a configuration before it is applied:
+    berth simulate --from-log /var/lib/berth --config cluster.yaml --report out
 
 The first policy is the baseline that the others are compared with. docs/simulate.md says what is read, what is
 assumed where a trace is silent, and how every measure is defined.)";
@@ -46,7 +49,7 @@ constexpr std::uint64_t kMostSeeds = 10'000;
 constexpr unsigned kMostThreads = 1024;
 
 struct Options {
-  std::string jobs, nodes, arrivals, overlay, from_log, format, days, load, seeds, report, title;
+  std::string jobs, nodes, arrivals, overlay, config, from_log, format, days, load, seeds, report, title;
   std::vector<std::string> policies;
   std::string tenant = "default";
   std::int64_t gpus_per_node = 0;
@@ -60,6 +63,7 @@ struct Options {
 struct Input {
   Trace trace;
   std::vector<OverlayQueue> queues;
+  std::optional<PolicySpec> trial;  // the policy of --config
   std::optional<Arrivals> arrivals;
   std::vector<std::uint64_t> seeds;
 };
@@ -75,6 +79,8 @@ void declare(CLI::App& app, Options& options) {
                  "A seed, or several: 42-51 or 1,2,3 (default: 42; all of --arrivals)");
   app.add_option("--policy", options.policies, "Built-in policy or YAML file; several may be given")
       ->allow_extra_args(false);
+  app.add_option("--config", options.config,
+                 "cluster.yaml to try: its scheduling is one more policy, its queues replace the trace's");
   app.add_option("--report", options.report, "Folder for summary.json, jobs.csv and report.html");
   app.add_option("--days", options.days, "Only jobs submitted on these days of the trace, such as 22-58");
   app.add_option("--load", options.load, "Factor of load: submission times are divided by it");
@@ -164,8 +170,21 @@ Result<std::optional<Overlay>> overlay_for(const Options& options, Input& input)
   auto overlay = read_overlay(options.overlay, read_options(options));
   if (!overlay) return overlay.error();
   if (auto sound = check_overlay(*overlay, input.trace); !sound) return sound.error();
+  if (!overlay->queues.empty() && !options.config.empty()) {
+    return invalid("--config and --overlay both state queues; the queues to try are those of --config");
+  }
   if (!overlay->queues.empty()) input.queues = overlay->queues;
   return std::optional<Overlay>(std::move(*overlay));
+}
+
+Result<void> take_trial_config(const Options& options, Input& input) {
+  if (options.config.empty()) return {};
+  auto trial = read_trial_config(options.config);
+  if (!trial) return trial.error();
+  input.queues = std::move(trial->queues);
+  input.trial = std::move(trial->policy);
+  input.trace.notes.insert(input.trace.notes.end(), trial->notes.begin(), trial->notes.end());
+  return {};
 }
 
 Result<void> cut_and_scale(const Options& options, Trace& trace) {
@@ -274,6 +293,7 @@ Result<Input> read_input(const Options& options) {
   if (auto read = read_sources(options, input); !read) return read.error();
   const auto overlay = overlay_for(options, input);
   if (!overlay) return overlay.error();
+  if (auto taken = take_trial_config(options, input); !taken) return taken.error();
   if (auto cut = cut_and_scale(options, input.trace); !cut) return cut.error();
   if (options.arrivals.empty()) {
     keep_timed_jobs(input.trace);
@@ -293,22 +313,30 @@ Result<Input> read_input(const Options& options) {
   }
   fill_tenants(input.trace, options.tenant);
   state_job_classes(input.trace);
-  if (!options.overlay.empty()) {
+  if (!options.overlay.empty() || !options.config.empty()) {
     if (auto sound = check_queues(input.queues, options.strict, input.trace); !sound) return sound.error();
   }
   if (auto chosen = choose_seeds(options, input); !chosen) return chosen.error();
   return input;
 }
 
-Result<std::vector<PolicySpec>> find_policies(const std::vector<std::string>& names) {
+Result<void> add_policy(PolicySpec policy, std::vector<PolicySpec>& policies) {
+  for (const PolicySpec& other : policies) {
+    if (other.name == policy.name) return invalid("two policies are called \"" + other.name + "\"");
+  }
+  policies.push_back(std::move(policy));
+  return {};
+}
+
+// With --config and no --policy there are none: the configuration is the only one.
+Result<std::vector<PolicySpec>> find_policies(const Options& options) {
+  std::vector<std::string> names = options.policies;
+  if (names.empty() && options.config.empty()) names = {"berth"};
   std::vector<PolicySpec> policies;
-  for (const std::string& name : names.empty() ? std::vector<std::string>{"berth"} : names) {
+  for (const std::string& name : names) {
     auto policy = find_policy(name);
     if (!policy) return policy.error();
-    for (const PolicySpec& other : policies) {
-      if (other.name == policy->name) return invalid("two policies are called \"" + other.name + "\"");
-    }
-    policies.push_back(std::move(*policy));
+    if (auto added = add_policy(std::move(*policy), policies); !added) return added.error();
   }
   return policies;
 }
@@ -367,10 +395,13 @@ void note_what_never_runs(const Workload& workload, Trace& trace) {
 }
 
 Result<void> simulate(const Options& options, const std::string& command) {
-  const auto policies = find_policies(options.policies);
+  auto policies = find_policies(options);
   if (!policies) return policies.error();
   auto input = read_input(options);
   if (!input) return input.error();
+  if (input->trial) {
+    if (auto added = add_policy(std::move(*input->trial), *policies); !added) return added;
+  }
   if (input->trace.jobs.empty()) {
     say_what_was_read(input->trace);
     return invalid("there are no jobs to run");

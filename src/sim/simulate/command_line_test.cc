@@ -15,6 +15,7 @@
 #include "sim/simulate/runs.h"
 #include "sim/simulate/simulate_fixture.h"
 #include "sim/simulate/simulate_main.h"
+#include "sim/simulate/trial_config.h"
 #include "sim/trace/arrivals.h"
 #include "store/temporary_directory.h"
 
@@ -158,6 +159,31 @@ TEST_CASE("options that are empty, out of range or without meaning are refused")
   }
   CHECK(input.run({"--report", "/proc"}) == 1);
   CHECK(input.run({"--report", input.path("jobs.csv")}) == 1);
+}
+
+TEST_CASE("a configuration is tried before it is applied: its scheduling is a policy, its queues are the queues") {
+  SmallInput input;
+  const std::string good = input.write("cluster.yaml",
+                                       "cluster: next\nqueues:\n  default: {guaranteed: {gpus: 1}}\n"
+                                       "scheduling: {score: best-fit, min_runtime: 5m, consolidations_per_hour: 3}\n");
+  const auto trial = read_trial_config(good);
+  REQUIRE(trial.has_value());
+  CHECK(trial->policy.name == "next");
+  CHECK(trial->policy.order == PolicyOrder::kBerth);
+  CHECK(trial->policy.scheduling.score == NodeScore::kBestFit);
+  CHECK(trial->policy.scheduling.min_runtime_s == 300);
+  CHECK(trial->policy.scheduling.consolidations_per_hour == 3);
+  REQUIRE(trial->queues.size() == 1);
+  CHECK(trial->queues[0].guaranteed_milli == 1000);
+  CHECK(input.run({"--config", good}) == 0);
+
+  CHECK(input.run({"--config", input.path("missing.yaml")}) != 0);
+  const std::string mistaken = input.write("mistaken.yaml", "queues: {default: {}}\nscheduling: {score: best}\n");
+  CHECK(input.run({"--config", mistaken}) == 2);
+  const std::string same = input.write("same.yaml", "cluster: fifo\nqueues: {default: {}}\n");
+  CHECK(input.run({"--config", same}) == 2);  // two policies of one name
+  const std::string large = input.write("large.yaml", "queues: {default: {guaranteed: {gpus: 9}}}\n");
+  CHECK(input.run({"--config", large}) == 2);  // the fleet has one GPU
 }
 
 TEST_CASE("a file without a sound node says what is wrong with its first row") {

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "model/event.h"
+#include "sim/simulate/trial_config.h"
 #include "store/event_codec.h"
 #include "store/sqlite_log.h"
 
@@ -40,16 +41,6 @@ std::vector<std::string_view> set_aside(const JobSpec& spec) {
     texts.emplace_back("what saving and starting again cost is not in the log: nothing");
   }
   return texts;
-}
-
-// Returns true if the queue has settings that a replay does not support.
-bool has_more_than_gpu_quota(const QueueConfig& queue) {
-  QueueConfig known;
-  known.path = queue.path;
-  known.guaranteed.gpu_milli = queue.guaranteed.gpu_milli;
-  known.max.gpu_milli = queue.max.gpu_milli;
-  known.weight = queue.weight;
-  return !(queue == known);
 }
 
 // Gathers jobs and nodes from the events.
@@ -98,7 +89,7 @@ class Gatherer {
       logged.trace.defaults_taken["jobs of several task groups: every task taken as one of the first"] =
           several_groups_;
     }
-    for (const QueueConfig& queue : config_.queues) logged.queues.push_back(queue_of(queue));
+    for (const QueueConfig& queue : config_.queues) logged.queues.push_back(overlay_queue_of(queue));
     return logged;
   }
 
@@ -122,7 +113,7 @@ class Gatherer {
   }
 
   void note_set_aside_configuration(Trace& trace) const {
-    const auto queues = std::count_if(config_.queues.begin(), config_.queues.end(), has_more_than_gpu_quota);
+    const auto queues = std::count_if(config_.queues.begin(), config_.queues.end(), states_more_than_gpu_quota);
     if (queues > 0) {
       trace.notes.push_back(
           "queues of the log that state more than weight, guaranteed and max GPUs: " + std::to_string(queues) +
@@ -142,16 +133,6 @@ class Gatherer {
     node.cpu_milli = spec.cpu_milli;
     node.mem_mib = spec.memory_mib;
     return node;
-  }
-  static OverlayQueue queue_of(const QueueConfig& config) {
-    OverlayQueue queue;
-    const std::size_t slash = config.path.rfind('/');
-    queue.name = config.path;
-    if (slash != std::string::npos) queue.parent = config.path.substr(0, slash);
-    queue.guaranteed_milli = config.guaranteed.gpu_milli;
-    queue.max_milli = config.max.gpu_milli;
-    queue.weight = config.weight;
-    return queue;
   }
 
   void on_submitted(const JobSubmitted& event, Timestamp time) {

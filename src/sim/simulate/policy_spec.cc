@@ -273,8 +273,8 @@ class PolicyReader {
 std::vector<PolicySpec> make_built_in() {
   std::vector<PolicySpec> all;
   all.push_back(listed("berth", PolicyOrder::kBerth, "", false));
-  all.push_back(listed("berth-fragmentation", PolicyOrder::kBerth, "", false));
-  all.back().scheduling.score = NodeScore::kFragmentation;
+  all.push_back(listed("berth-best-fit", PolicyOrder::kBerth, "", false));
+  all.back().scheduling.score = NodeScore::kBestFit;
   all.push_back(listed("fifo", PolicyOrder::kFifo, "FirstFit", true));
   all.push_back(listed("fifo-bestfit", PolicyOrder::kFifo, "BestFit", false));
   all.push_back(listed("sjf-oracle", PolicyOrder::kShortest, "FirstFit", true));

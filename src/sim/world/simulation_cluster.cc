@@ -140,7 +140,7 @@ void Simulation::rename_a_queue(Random& moving) {
 // Chooses policies with random numbers of its own, so that the rest of a seed's life stays the same.
 void Simulation::choose_policies(ClusterConfig& config) {
   Random apart(seed_ ^ 0x5c04eULL);
-  if (apart.chance(300)) config.scheduling.score = NodeScore::kFragmentation;
+  config.scheduling.score = apart.chance(300) ? NodeScore::kFragmentation : NodeScore::kBestFit;
   if (apart.chance(500)) config.scheduling.fragmentation_alert_percent = apart.between(1, 60);
   if (apart.chance(500)) config.scheduling.resize_interval_s = apart.between(0, 120);
   config.scheduling.backfill_after_s = apart.chance(500) ? 0 : apart.between(1, 7200);

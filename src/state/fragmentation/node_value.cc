@@ -99,8 +99,11 @@ std::int64_t unusable_milli(const NodeFree& node, const Mix& mix) {
 
 void append_offers(const NodeFree& node, const Mix& mix, std::vector<Offer>& offers) {
   const auto groups = mix.groups();
+  const std::int32_t whole_free = node.whole_free();
   for (std::size_t group = 0; group < groups.size(); ++group) {
-    if (groups[group].request.gpus == 0) continue;
+    const Request& request = groups[group].request;
+    if (request.gpus == 0 || node.cpu_milli < request.cpu_milli) continue;
+    if (!request.is_share() && whole_free < request.gpus) continue;
     const std::int64_t count = slots(node, groups[group].request);
     if (count > 0) offers.push_back({static_cast<std::uint16_t>(group), static_cast<std::uint16_t>(count)});
   }
@@ -144,18 +147,29 @@ std::vector<std::uint16_t> futures_for(const Mix& mix, std::uint32_t model) {
 
 std::int64_t expected_fill(NodeFree node, const Mix& mix, std::span<const std::uint16_t> futures) {
   const auto groups = mix.groups();
+  // What does not fit on the node as it is never fits later, so it is passed over without a look at the node. On a
+  // nearly full node these are most of the requests.
+  std::vector<std::uint8_t> fits(groups.size());
+  const std::int32_t whole_free = node.whole_free();
+  const Filling empty(node);
   std::int32_t least_milli = kWholeGpu;
   std::int64_t least_cpu = std::numeric_limits<std::int64_t>::max();
-  for (const auto& group : groups) {
-    if (group.request.gpus == 0) continue;
-    least_milli = std::min(least_milli, group.request.milli);
-    least_cpu = std::min(least_cpu, group.request.cpu_milli);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const Request& request = groups[i].request;
+    if (node.cpu_milli < request.cpu_milli) continue;
+    if (request.is_share() ? !empty.has_room(request.milli, 0) : whole_free < request.gpus) continue;
+    fits[i] = 1;
+    if (request.gpus == 0) continue;
+    least_milli = std::min(least_milli, request.milli);
+    least_cpu = std::min(least_cpu, request.cpu_milli);
   }
   std::int64_t sum = 0;
   for (; !futures.empty(); futures = futures.subspan(kFutureLength)) {
     Filling filling(node);
-    for (std::size_t i = 0; i < kFutureLength && filling.has_room(least_milli, least_cpu); ++i) {
-      sum += filling.take(groups[futures[i]].request);
+    for (const std::uint16_t group : futures.first(kFutureLength)) {
+      if (fits[group] == 0) continue;
+      if (!filling.has_room(least_milli, least_cpu)) break;
+      sum += filling.take(groups[group].request);
     }
   }
   return sum;
@@ -163,6 +177,7 @@ std::int64_t expected_fill(NodeFree node, const Mix& mix, std::span<const std::u
 
 std::int64_t node_value(std::int64_t fill, std::span<const Offer> offers, std::span<const std::int64_t> prices) {
   std::int64_t scarce = 0;
+#pragma GCC unroll 4
   for (const Offer offer : offers) scarce += prices[offer.group] * offer.slots;
   const auto futures = static_cast<std::int64_t>(kFutures);
   return fill * kPriceScale + futures * kScarcityPercent * scarce / 100;

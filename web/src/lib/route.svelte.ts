@@ -2,7 +2,7 @@
 // one looks at can be sent to a colleague.
 
 export interface Route {
-  screen: string; // jobs, job, submit, queues, queue, fleet, node, health, decisions
+  screen: string; // jobs, job, submit, queues, queue, fleet, node, bills, waste, health, decisions
   argument: string;
   query: URLSearchParams;
 }

@@ -1,0 +1,339 @@
+#include "backend/kubernetes/kubernetes_backend.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "backend/kubernetes/call_queue.h"
+#include "backend/kubernetes/http.h"
+#include "backend/kubernetes/lease.h"
+#include "backend/kubernetes/rights.h"
+
+namespace berth::backend {
+namespace {
+
+constexpr std::chrono::seconds kTick{1};
+constexpr std::chrono::milliseconds kCallTimeout{4000};
+constexpr std::chrono::milliseconds kGoodbye{1000};
+constexpr std::size_t kMostPassedOver = 50;
+
+std::string_view method_name(kube::Method method) {
+  switch (method) {
+    case kube::Method::kGet:
+      return "GET";
+    case kube::Method::kPost:
+      return "POST";
+    case kube::Method::kPatch:
+      return "PATCH";
+    case kube::Method::kDelete:
+      return "DELETE";
+  }
+  return "GET";
+}
+
+// Returns the error for the start if waiting does not help.
+std::optional<Error> hopeless(const std::string& server, const HttpAnswer& answer) {
+  if (answer.status == 403) {
+    return Error{ErrorCode::kDenied,
+                 "the API server refuses: " + message_of(answer) + ". Grant it (docs/kubernetes.md)"};
+  }
+  if (answer.status == 401) {
+    return Error{ErrorCode::kDenied, "the API server at " + server +
+                                         " does not know this client (401): the certificate or token is wrong or has "
+                                         "expired"};
+  }
+  if (answer.status == 0 && answer.refused) {
+    return Error{ErrorCode::kInvalid, "no connection to the API server at " + server + ": " + answer.failure};
+  }
+  return std::nullopt;
+}
+
+class KubernetesBackend final : public Backend, public WatchReceiver {
+ public:
+  explicit KubernetesBackend(KubernetesOptions options)
+      : options_(std::move(options)),
+        server_(options_.credentials.server),
+        cluster_(options_.cluster),
+        http_(options_.credentials),
+        queue_(Clock::now()),
+        lease_(options_.space, "berth", options_.identity),
+        rights_(needed_rights(kube::watched(), options_.space)) {
+    std::uint64_t seed = options_.seed;
+    for (const kube::Resource& resource : kube::watched())
+      watchers_.push_back(std::make_unique<Watcher>(resource, options_.watch, http_, *this, ++seed));
+  }
+  ~KubernetesBackend() override { stop(); }
+
+  Result<void> start(ReportSink sink) override {
+    sink_ = std::move(sink);
+    heard_at_ = Clock::now();
+    thread_ = std::thread([this] { run(); });
+    std::unique_lock lock(mutex_);
+    started_.wait(lock, [this] { return ready_ || start_error_.has_value(); });
+    if (!start_error_) return {};
+    const Error error = *start_error_;
+    lock.unlock();
+    stop();
+    return error;
+  }
+
+  void perform(std::span<const Effect> effects) override {
+    if (effects.empty()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const Effect& effect : effects) incoming_.emplace_back(effect);
+    }
+    http_.wake();
+  }
+
+  void learn(JobNews news) override {
+    {
+      const std::lock_guard lock(mutex_);
+      incoming_.emplace_back(std::move(news));
+    }
+    http_.wake();
+  }
+
+  void stop() override {
+    if (!thread_.joinable()) return;
+    stopping_ = true;
+    http_.wake();
+    thread_.join();
+  }
+
+  std::vector<std::string> warnings() const override {
+    const std::lock_guard lock(mutex_);
+    return warnings_;
+  }
+
+ private:
+  using Incoming = std::variant<Effect, JobNews>;
+
+  void run() {
+    check_rights();
+    while (!stopping_) {
+      take_incoming();
+      const Clock::time_point now = Clock::now();
+      for (const auto& watcher : watchers_) watcher->tick(now);
+      renew_lease(now);
+      if (now >= tick_at_) tick(now);
+      pass_on();
+      send_calls(now);
+      check_start(now);
+      http_.run(wake_at());
+    }
+    give_back_lease();
+  }
+
+  void give_back_lease() {
+    auto call = lease_.give_back(options_.now());
+    if (!call) return;
+    bool answered = false;
+    call->done = [&answered](const HttpAnswer&) { answered = true; };
+    const std::uint64_t id = http_.send(std::move(*call));
+    const Clock::time_point end = Clock::now() + kGoodbye;
+    while (!answered && Clock::now() < end) http_.run(end);
+    http_.cancel(id);
+  }
+
+  void take_incoming() {
+    std::deque<Incoming> taken;
+    {
+      const std::lock_guard lock(mutex_);
+      taken.swap(incoming_);
+    }
+    for (const Incoming& one : taken) {
+      if (const auto* effect = std::get_if<Effect>(&one)) {
+        cluster_.perform(*effect, options_.now());
+      } else {
+        std::visit([this](const auto& news) { on(news); }, std::get<JobNews>(one));
+      }
+    }
+  }
+  void on(const JobAccepted& news) { cluster_.submitted(news.key, news.job, options_.now()); }
+  void on(const JobRefused& news) { cluster_.refused(news.key, news.why, options_.now()); }
+  void on(const JobOver& news) { cluster_.finished(news.job, news.cancelled, options_.now()); }
+  void on(const JobWaits& news) { cluster_.waits(news.job, news.why, options_.now()); }
+
+  void tick(Clock::time_point now) {
+    tick_at_ = now + kTick;
+    cluster_.tick(options_.now());
+    std::vector<std::string> all = cluster_.warnings();
+    for (const std::string& warning : all) {
+      if (std::find(logged_.begin(), logged_.end(), warning) == logged_.end()) options_.warn(warning);
+    }
+    logged_ = all;
+    for (const auto& [path, failure] : failing_) all.push_back(path + ": " + failure);
+    if (ready_ && !lease_.may_write(now)) {
+      all.push_back("the Lease " + options_.space +
+                    "/berth could not be renewed, so nothing is written to the cluster: " +
+                    (lease_.failure().empty() ? "no answer yet" : lease_.failure()));
+    }
+    all.insert(all.end(), passed_over_.begin(), passed_over_.end());
+    const std::lock_guard lock(mutex_);
+    warnings_ = std::move(all);
+  }
+
+  // Hands on what the cluster has gathered.
+  void pass_on() {
+    kube::Output output = cluster_.take();
+    for (Command& command : output.commands) sink_(std::move(command));
+    for (kube::Request& request : output.requests) {
+      const std::uint64_t id = request.id;
+      // Nothing is known of one that was not sent, as of one without an answer.
+      if (!queue_.push(std::move(request))) cluster_.answered(id, 0, {}, options_.now());
+    }
+  }
+
+  void send_calls(Clock::time_point now) {
+    queue_.hold(!lease_.may_write(now));
+    while (auto request = queue_.next(now)) {
+      HttpCall call;
+      call.method = method_name(request->method);
+      call.path = std::move(request->path);
+      call.content_type = std::move(request->content_type);
+      call.body = std::move(request->body);
+      call.timeout = kCallTimeout;
+      call.done = [this, id = request->id](const HttpAnswer& answer) { answered(id, answer); };
+      http_.send(std::move(call));
+    }
+  }
+
+  void answered(std::uint64_t id, const HttpAnswer& answer) {
+    if (answer.status == 403) pass_over("the API server refuses: " + message_of(answer));
+    if (queue_.answered(id, answer.status, answer.retry_after_s, Clock::now()))
+      cluster_.answered(id, answer.status, answer.body, options_.now());
+  }
+
+  void check_rights() {
+    std::vector<HttpCall> calls = rights_.calls();
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      calls[i].done = [this, i](const HttpAnswer& answer) {
+        rights_.answered(i, answer);
+        if (!rights_.done()) return;
+        if (const auto missing = rights_.missing()) fail_start(*missing);
+      };
+      http_.send(std::move(calls[i]));
+    }
+  }
+
+  void renew_lease(Clock::time_point now) {
+    auto call = lease_.next(now, options_.now());
+    if (!call) return;
+    call->done = [this](const HttpAnswer& answer) {
+      lease_.answered(answer, Clock::now());
+      if (!ready_) fail_start(answer);
+      if (!lease_.lost()) return;
+      if (ready_) {
+        options_.end_process(*lease_.lost());
+      } else {
+        fail_start(*lease_.lost());
+      }
+    };
+    http_.send(std::move(*call));
+  }
+
+  Clock::time_point wake_at() const {
+    Clock::time_point at = std::min(tick_at_, lease_.due_at());
+    for (const auto& watcher : watchers_) at = std::min(at, watcher->due_at());
+    if (const auto ready = queue_.ready_at()) at = std::min(at, *ready);
+    return at;
+  }
+
+  void check_start(Clock::time_point now) {
+    if (ready_) return;
+    const bool listed =
+        std::all_of(watchers_.begin(), watchers_.end(), [](const auto& watcher) { return watcher->was_listed(); });
+    if (listed && lease_.held() && rights_.done()) {
+      const std::lock_guard lock(mutex_);
+      ready_ = true;
+      started_.notify_all();
+    } else if (now - heard_at_ > options_.start_patience) {
+      std::string why = last_failure_.empty() ? "no answer" : last_failure_;
+      if (listed && !lease_.failure().empty()) why = "the Lease " + options_.space + "/berth: " + lease_.failure();
+      fail_start(
+          Error{ErrorCode::kUnavailable, "the API server at " + server_ + " does not answer as it should: " + why});
+    }
+  }
+
+  // A right that is missing is told by its check, together with all others.
+  void fail_start(const HttpAnswer& answer) {
+    if (answer.status == 403 && !rights_.done()) return;
+    if (const auto error = hopeless(server_, answer)) fail_start(*error);
+  }
+  void fail_start(const Error& error) {
+    const std::lock_guard lock(mutex_);
+    if (!start_error_) start_error_ = error;
+    started_.notify_all();
+  }
+
+  // WatchReceiver:
+  void begin_list(kube::Kind kind) override { cluster_.begin_list(kind); }
+  void observe(kube::Kind kind, const boost::json::object& object, bool deleted) override {
+    cluster_.observe(kind, object, deleted, options_.now());
+  }
+  void end_list(kube::Kind kind) override { cluster_.end_list(kind, options_.now()); }
+  void passed_over(std::string what) override { pass_over(std::move(what)); }
+  void works(const kube::Resource& resource) override {
+    heard_at_ = Clock::now();
+    if (failing_.erase(std::string(resource.path)) != 0 && ready_)
+      options_.warn("the API server serves " + std::string(resource.path) + " again");
+  }
+  void failed(const kube::Resource& resource, const HttpAnswer& answer) override {
+    std::string why = message_of(answer);
+    last_failure_ = std::string(resource.path) + ": " + why;
+    if (!ready_) fail_start(answer);
+    const auto [at, fresh] = failing_.insert_or_assign(std::string(resource.path), std::move(why));
+    if (fresh && ready_) options_.warn("the API server does not serve " + at->first + ": " + at->second);
+  }
+
+  // Keeps it among the warnings and tells the log, each text once.
+  void pass_over(std::string what) {
+    if (std::find(passed_over_.begin(), passed_over_.end(), what) != passed_over_.end()) return;
+    options_.warn(what);
+    passed_over_.push_back(std::move(what));
+    if (passed_over_.size() > kMostPassedOver) passed_over_.pop_front();
+  }
+
+  const KubernetesOptions options_;
+  const std::string server_;
+  ReportSink sink_;
+
+  mutable std::mutex mutex_;  // guards the next five
+  std::condition_variable started_;
+  std::deque<Incoming> incoming_;
+  std::vector<std::string> warnings_;
+  std::optional<Error> start_error_;
+  std::atomic<bool> ready_{false};
+  std::atomic<bool> stopping_{false};
+
+  // The rest belongs to the thread.
+  kube::Cluster cluster_;
+  Http http_;
+  CallQueue queue_;
+  Lease lease_;
+  RightsCheck rights_;
+  std::vector<std::unique_ptr<Watcher>> watchers_;
+  std::map<std::string, std::string> failing_;  // path of a kind: what its last try said
+  std::deque<std::string> passed_over_;
+  std::vector<std::string> logged_;  // the cluster's warnings that are in the log
+  std::string last_failure_;
+  Clock::time_point heard_at_{};
+  Clock::time_point tick_at_{};
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_kubernetes_backend(KubernetesOptions options) {
+  return std::make_unique<KubernetesBackend>(std::move(options));
+}
+
+}  // namespace berth::backend

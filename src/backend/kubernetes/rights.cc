@@ -1,0 +1,104 @@
+#include "backend/kubernetes/rights.h"
+
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <utility>
+
+namespace berth::backend {
+namespace {
+
+// Returns group and resource of the path of a kind: /api/v1/pods, /apis/batch/v1/jobs.
+Right right_of_path(std::string_view path) {
+  Right right;
+  const std::size_t last = path.rfind('/');
+  right.resource = path.substr(last + 1);
+  constexpr std::string_view kGroups = "/apis/";
+  if (path.starts_with(kGroups)) {
+    path.remove_prefix(kGroups.size());
+    right.group = path.substr(0, path.find('/'));
+  }
+  return right;
+}
+
+boost::json::object review_of(const Right& right) {
+  boost::json::object attributes{{"verb", right.verb}, {"group", right.group}, {"resource", right.resource}};
+  if (!right.subresource.empty()) attributes["subresource"] = right.subresource;
+  if (!right.space.empty()) attributes["namespace"] = right.space;
+  return {{"apiVersion", "authorization.k8s.io/v1"},
+          {"kind", "SelfSubjectAccessReview"},
+          {"spec", boost::json::object{{"resourceAttributes", std::move(attributes)}}}};
+}
+
+// Only a plain no is a no.
+bool is_denied(const HttpAnswer& answer) {
+  if (!answer.ok()) return false;
+  boost::json::error_code error;
+  const boost::json::value review = boost::json::parse(answer.body, error);
+  if (error || !review.is_object()) return false;
+  const boost::json::value* status = review.get_object().if_contains("status");
+  const boost::json::value* allowed =
+      status == nullptr || !status->is_object() ? nullptr : status->get_object().if_contains("allowed");
+  return allowed != nullptr && allowed->is_bool() && !allowed->get_bool();
+}
+
+}  // namespace
+
+std::string text_of(const Right& right) {
+  std::string text = right.verb + " " + right.resource;
+  if (!right.group.empty()) text += "." + right.group;
+  if (!right.subresource.empty()) text += "/" + right.subresource;
+  if (!right.space.empty()) text += " in namespace " + right.space;
+  return text;
+}
+
+std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, const std::string& space) {
+  std::vector<Right> rights;
+  for (const kube::Resource& resource : watched) {
+    for (const char* verb : {"list", "watch"}) {
+      Right right = right_of_path(resource.path);
+      right.verb = verb;
+      rights.push_back(std::move(right));
+    }
+  }
+  rights.push_back({"get", "", "pods", "", ""});
+  rights.push_back({"create", "", "pods", "binding", ""});
+  rights.push_back({"delete", "", "pods", "", ""});
+  rights.push_back({"patch", "", "pods", "status", ""});
+  rights.push_back({"create", "", "events", "", ""});
+  for (const char* verb : {"get", "create", "update"})
+    rights.push_back({verb, "coordination.k8s.io", "leases", "", space});
+  return rights;
+}
+
+RightsCheck::RightsCheck(std::vector<Right> rights) : rights_(std::move(rights)), denied_(rights_.size(), false) {}
+
+std::vector<HttpCall> RightsCheck::calls() const {
+  std::vector<HttpCall> calls;
+  for (const Right& right : rights_) {
+    HttpCall call;
+    call.method = "POST";
+    call.path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    call.content_type = "application/json";
+    call.body = boost::json::serialize(review_of(right));
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+void RightsCheck::answered(std::size_t number, const HttpAnswer& answer) {
+  ++answered_;
+  denied_.at(number) = is_denied(answer);
+}
+
+std::optional<Error> RightsCheck::missing() const {
+  std::string all;
+  for (std::size_t i = 0; i < rights_.size(); ++i) {
+    if (denied_[i]) all += (all.empty() ? "" : ", ") + text_of(rights_[i]);
+  }
+  if (all.empty()) return std::nullopt;
+  return Error{ErrorCode::kDenied,
+               "the API server does not let this user: " + all + ". Grant these rights (docs/kubernetes.md)"};
+}
+
+}  // namespace berth::backend

@@ -1,0 +1,49 @@
+#pragma once
+// Asks the API server, before anything else is done, whether it allows what berth will do (SelfSubjectAccessReview).
+// So a right that is missing is an error at the start that names it, and not a pod that waits for ever. All missing
+// rights are told at once.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/kubernetes/http.h"
+#include "base/result.h"
+#include "kube/cluster.h"
+
+namespace berth::backend {
+
+struct Right {
+  std::string verb;
+  std::string group;        // empty: the core group
+  std::string resource;     // such as pods
+  std::string subresource;  // such as binding; or empty
+  std::string space;        // empty: in the whole cluster
+};
+
+// Returns "create pods/binding" or "update leases.coordination.k8s.io in namespace x".
+std::string text_of(const Right& right);
+
+// Returns the rights that a server needs which keeps its Lease in the namespace `space`.
+std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, const std::string& space);
+
+class RightsCheck {
+ public:
+  explicit RightsCheck(std::vector<Right> rights);
+  // Returns the calls to make at first, one for each right, in their order.
+  std::vector<HttpCall> calls() const;
+  // Takes the answer to the call of this number. A server that answers no such questions counts as one that allows.
+  void answered(std::size_t number, const HttpAnswer& answer);
+  bool done() const { return answered_ == rights_.size(); }
+  // Returns the error that names all rights that are missing.
+  std::optional<Error> missing() const;
+
+ private:
+  std::vector<Right> rights_;
+  std::vector<bool> denied_;
+  std::size_t answered_ = 0;
+};
+
+}  // namespace berth::backend

@@ -1,0 +1,105 @@
+#include "daemon/kubernetes_flags.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "backend/kubernetes/kubernetes_backend.h"
+#include "base/hash.h"
+#include "daemon/machine.h"
+#include "model/name.h"
+
+namespace berth::daemon {
+namespace {
+
+constexpr std::size_t kMostTopologyLabels = 8;
+constexpr std::size_t kMostLabelKey = 253 + 1 + 63;
+constexpr std::size_t kMostNamespace = 63;
+
+bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+// As Kubernetes has it (RFC 1123 label).
+bool is_namespace(const std::string& text) {
+  if (text.empty() || text.size() > kMostNamespace || text.front() == '-' || text.back() == '-') return false;
+  return std::all_of(text.begin(), text.end(), [](char c) { return is_lower_or_digit(c) || c == '-'; });
+}
+
+bool is_label_key(const std::string& text) {
+  return !text.empty() && text.size() <= kMostLabelKey && std::all_of(text.begin(), text.end(), [](char c) {
+    return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.' || c == '/';
+  });
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string name_of_host() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "berth";
+  return name.data();
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> read_topology_labels(const std::string& flag) {
+  std::vector<std::string> keys;
+  for (std::size_t at = 0; at < flag.size();) {
+    const std::size_t end = std::min(flag.find(',', at), flag.size());
+    std::string key = flag.substr(at, end - at);
+    if (!is_label_key(key)) {
+      return invalid("--topology-labels: '" + key +
+                     "' is no label key; give keys as topology.kubernetes.io/zone,rack, outermost first");
+    }
+    keys.push_back(std::move(key));
+    at = end + 1;
+  }
+  if (keys.size() > kMostTopologyLabels)
+    return invalid("--topology-labels: at most " + std::to_string(kMostTopologyLabels) + " keys");
+  return keys;
+}
+
+Result<backend::Credentials> read_credentials(const KubernetesFlags& flags) {
+  if (auto labels = read_topology_labels(flags.topology_labels); !labels) return labels.error();
+  if (!well_formed_name(flags.cell)) return invalid("--cell: '" + flags.cell + "' is no name");
+  auto credentials = flags.kubeconfig.empty() ? backend::read_service_account(backend::kServiceAccountDirectory,
+                                                                              environment("KUBERNETES_SERVICE_HOST"),
+                                                                              environment("KUBERNETES_SERVICE_PORT"))
+                                              : backend::read_kubeconfig(flags.kubeconfig);
+  if (!credentials) return credentials;
+  if (!flags.space.empty()) credentials->space = flags.space;
+  if (credentials->space.empty()) credentials->space = "default";
+  if (!is_namespace(credentials->space))
+    return invalid("--kubernetes-namespace: '" + credentials->space + "' is no name of a namespace");
+  return credentials;
+}
+
+Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(const KubernetesFlags& flags,
+                                                                  backend::Credentials credentials,
+                                                                  const std::string& data_dir,
+                                                                  std::function<Timestamp()> now,
+                                                                  std::function<void(const Error&)> end_process) {
+  auto labels = read_topology_labels(flags.topology_labels);
+  if (!labels) return labels.error();
+  const auto id = id_of_directory(data_dir);
+  if (!id) return id.error();
+  backend::KubernetesOptions options;
+  options.space = credentials.space;
+  options.credentials = std::move(credentials);
+  options.identity = name_of_host() + "_" + *id;
+  options.cluster.log = *id;
+  options.seed = Hasher().add(options.identity).digest();
+  options.cluster.cell = flags.cell;
+  options.cluster.topology = std::move(*labels);
+  options.now = std::move(now);
+  options.warn = [](const std::string& text) { spdlog::warn("{}", text); };
+  options.end_process = std::move(end_process);
+  return backend::make_kubernetes_backend(std::move(options));
+}
+
+}  // namespace berth::daemon

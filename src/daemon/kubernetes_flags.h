@@ -1,0 +1,36 @@
+#pragma once
+// The flags of `berth serve --backend kubernetes`, and the backend that they describe.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/kubernetes/credentials.h"
+#include "base/result.h"
+#include "base/timestamp.h"
+
+namespace berth::daemon {
+
+struct KubernetesFlags {
+  std::string kubeconfig;  // empty: the service account of this pod
+  std::string space;       // namespace of the Lease; empty: that of the kubeconfig or of this pod, else default
+  std::string cell = "kubernetes";
+  std::string topology_labels;  // label keys of nodes with commas between, outermost first
+};
+
+// Splits and checks the label keys.
+Result<std::vector<std::string>> read_topology_labels(const std::string& flag);
+
+// Reads the credentials that the flags name and checks the rest of them. Touches no network.
+Result<backend::Credentials> read_credentials(const KubernetesFlags& flags);
+
+// `end_process`: see KubernetesOptions. The identity of the Lease is that of the data directory on this host.
+Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(const KubernetesFlags& flags,
+                                                                  backend::Credentials credentials,
+                                                                  const std::string& data_dir,
+                                                                  std::function<Timestamp()> now,
+                                                                  std::function<void(const Error&)> end_process);
+
+}  // namespace berth::daemon

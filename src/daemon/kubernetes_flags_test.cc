@@ -1,0 +1,73 @@
+#include "daemon/kubernetes_flags.h"
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+using namespace berth;
+using namespace berth::daemon;
+
+namespace {
+
+// A kubeconfig in a file that goes away with it.
+struct Kubeconfig {
+  explicit Kubeconfig(const std::string& space) {
+    char name[] = "/tmp/berth-kubeconfig-XXXXXX";
+    REQUIRE(::mkdtemp(name) != nullptr);
+    folder = name;
+    std::ofstream(file()) << "clusters: [{name: c, cluster: {server: \"https://10.0.0.1:6443\"}}]\n"
+                             "users: [{name: u, user: {token: abc}}]\n"
+                             "contexts: [{name: x, context: {cluster: c, user: u"
+                          << space << "}}]\ncurrent-context: x\n";
+  }
+  ~Kubeconfig() { std::filesystem::remove_all(folder); }
+  Kubeconfig(const Kubeconfig&) = delete;
+  Kubeconfig& operator=(const Kubeconfig&) = delete;
+  std::string file() const { return folder + "/config"; }
+  std::string folder;
+};
+
+std::string refusal(const KubernetesFlags& flags) {
+  const auto read = read_credentials(flags);
+  return read ? "accepted" : read.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("topology labels are keys with commas between") {
+  CHECK(read_topology_labels("").value().empty());
+  CHECK(read_topology_labels("topology.kubernetes.io/zone,rack").value() ==
+        std::vector<std::string>{"topology.kubernetes.io/zone", "rack"});
+  CHECK(!read_topology_labels("a,,b"));
+  CHECK(!read_topology_labels("a, b"));
+  CHECK(!read_topology_labels("1,2,3,4,5,6,7,8,9"));
+}
+
+TEST_CASE("the namespace of the Lease is that of the flag, else of the kubeconfig, else default") {
+  const Kubeconfig named(", namespace: gpu");
+  const Kubeconfig plain("");
+  KubernetesFlags flags;
+  flags.kubeconfig = named.file();
+  CHECK(read_credentials(flags)->space == "gpu");
+  flags.space = "berth-system";
+  CHECK(read_credentials(flags)->space == "berth-system");
+  flags = {};
+  flags.kubeconfig = plain.file();
+  CHECK(read_credentials(flags)->space == "default");
+}
+
+TEST_CASE("flags of a cluster that are malformed are refused by name") {
+  const Kubeconfig plain("");
+  KubernetesFlags flags;
+  flags.kubeconfig = plain.file();
+  flags.space = "../x";
+  CHECK(refusal(flags).find("--kubernetes-namespace: '../x'") == 0);
+  flags.space = "";
+  flags.cell = "a b";
+  CHECK(refusal(flags).find("--cell: 'a b'") == 0);
+  flags.cell = "c";
+  flags.topology_labels = "zone=1";
+  CHECK(refusal(flags).find("--topology-labels: 'zone=1'") == 0);
+}

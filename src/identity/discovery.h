@@ -1,0 +1,19 @@
+#pragma once
+// How the keys of an issuer are got: from the file or address that the operator gives, else by OpenID Connect Discovery
+// 1.0: the document at URL/.well-known/openid-configuration names the issuer itself and the address of its keys.
+
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "identity/issuer.h"
+#include "identity/key_set.h"
+
+namespace berth::identity {
+
+// Returns the body of the answer to a GET.
+using Get = std::function<Result<std::string>(const std::string& url)>;
+
+Result<KeySet> load_keys(const Issuer& issuer, const Get& get);
+
+}  // namespace berth::identity

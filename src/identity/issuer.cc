@@ -1,0 +1,89 @@
+#include "identity/issuer.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "model/document/reading.h"
+#include "model/issuer_url.h"
+
+namespace berth::identity {
+namespace {
+
+using document::Value;
+
+constexpr std::size_t kMostIssuers = 32;
+
+void read_url(const Value& value, std::string& url) {
+  url = value.string();
+  if (const std::string flaw = flaw_of_issuer_url(url); !flaw.empty()) value.refuse(flaw);
+}
+
+void read_claim(const Value& value, std::string& claim) {
+  claim = value.string();
+  if (claim.empty() || claim.size() > 256) value.refuse("a claim's name has 1 to 256 bytes");
+}
+
+// An issuer called so could state names that another kind of sign-in gives.
+void refuse_reserved(const Value& value, const std::string& name) {
+  constexpr std::array<std::string_view, 4> kReserved{"berth", "cert", "spiffe", "system"};
+  if (std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end())
+    value.refuse("'" + name + "' is reserved; choose another name");
+}
+
+Issuer read_issuer(const Value& body) {
+  Issuer issuer;
+  body.map({
+      {"name",
+       [&](const Value& v) {
+         issuer.name = v.name();
+         refuse_reserved(v, issuer.name);
+       }},
+      {"url", [&](const Value& v) { read_url(v, issuer.url); }},
+      {"audience", [&](const Value& v) { issuer.audiences = v.strings(); }},
+      {"username_claim", [&](const Value& v) { read_claim(v, issuer.username_claim); }},
+      {"groups_claim", [&](const Value& v) { read_claim(v, issuer.groups_claim); }},
+      {"keys_url", [&](const Value& v) { read_url(v, issuer.keys_url); }},
+      {"keys_file", [&](const Value& v) { issuer.keys_file = v.string(); }},
+      {"ca_file", [&](const Value& v) { issuer.ca_file = v.string(); }},
+      {"clock_skew", [&](const Value& v) { issuer.clock_skew_s = v.duration_s(); }},
+      {"refresh", [&](const Value& v) { issuer.refresh_s = v.duration_s(); }},
+      {"keep", [&](const Value& v) { issuer.keep_s = v.duration_s(); }},
+  });
+  const auto is_empty = [](const std::string& one) { return one.empty(); };
+  if (issuer.name.empty()) body.refuse("an issuer needs a name, which stands in front of its users, such as corp");
+  if (issuer.url.empty()) body.refuse("an issuer needs its url, the `iss` of its tokens");
+  if (issuer.audiences.empty() || std::any_of(issuer.audiences.begin(), issuer.audiences.end(), is_empty))
+    body.refuse("an issuer needs an audience: tokens that it made for other programs must not serve here");
+  if (!issuer.keys_url.empty() && !issuer.keys_file.empty()) body.refuse("give keys_url or keys_file, not both");
+  if (issuer.clock_skew_s < 0 || issuer.clock_skew_s > 300) body.refuse("clock_skew must be between 0s and 5m");
+  if (issuer.refresh_s < 10 || issuer.refresh_s > 86'400) body.refuse("refresh must be between 10s and 1d");
+  if (issuer.keep_s < issuer.refresh_s || issuer.keep_s > 7 * 86'400)
+    body.refuse("keep must be between refresh and 7d");
+  return issuer;
+}
+
+}  // namespace
+
+Result<std::vector<Issuer>> read_issuers(std::string_view text, std::string_view file) {
+  const auto tree = document::parse(text, file);
+  if (!tree) return tree.error();
+  document::Reading reading;
+  std::vector<Issuer> issuers;
+  Value(reading, *tree, "").map({{"issuers", [&](const Value& value) {
+                                    value.each_item([&](const Value& one) {
+                                      Issuer issuer = read_issuer(one);
+                                      const auto same = [&](const Issuer& other) {
+                                        return other.name == issuer.name || other.url == issuer.url;
+                                      };
+                                      if (std::any_of(issuers.begin(), issuers.end(), same))
+                                        one.refuse("there is an issuer of this name or url already");
+                                      issuers.push_back(std::move(issuer));
+                                    });
+                                    if (issuers.size() > kMostIssuers) value.refuse("at most 32 issuers");
+                                  }}});
+  if (!reading.mistakes().empty()) return document::error_of(file, reading.take_mistakes());
+  return issuers;
+}
+
+}  // namespace berth::identity

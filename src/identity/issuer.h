@@ -1,0 +1,32 @@
+#pragma once
+// The issuers whose tokens the server takes, as the operator writes them in a file (`berth serve --issuers FILE`;
+// docs/sign-in.md has the keys). The file is read at the start.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace berth::identity {
+
+struct Issuer {
+  std::string name;  // in front of every subject and group of it: corp:ada
+  std::string url;   // the `iss` of its tokens, letter by letter
+  std::vector<std::string> audiences;
+  std::string username_claim = "sub";
+  std::string groups_claim = "groups";
+  std::string keys_url;   // of its keys; empty: discovery says
+  std::string keys_file;  // a file with its keys instead; empty: none
+  std::string ca_file;    // certificates that its TLS is checked with; empty: those of the system
+  std::int64_t clock_skew_s = 60;
+  std::int64_t refresh_s = 300;  // how often its keys are fetched
+  std::int64_t keep_s = 86'400;  // how long keys serve that could not be fetched again
+  bool operator==(const Issuer&) const = default;
+};
+
+// Returns the issuers in `text`. An error has a line for each mistake, FILE:LINE:COLUMN: PATH: what is wrong.
+Result<std::vector<Issuer>> read_issuers(std::string_view text, std::string_view file);
+
+}  // namespace berth::identity

@@ -1,0 +1,250 @@
+#pragma once
+// For tests: a stand-in for the API server and the core around one Cluster. It keeps pods and nodes, answers requests
+// as the real server does (docs of the calls: Binding, Eviction, delete with preconditions), and loses answers or whole
+// requests when told to.
+
+#include <doctest/doctest.h>
+
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kube/cluster.h"
+#include "kube/json_reading.h"
+#include "kube/pod_object.h"
+
+namespace berth::kube {
+
+struct Answer {
+  int status = 200;
+  std::string body;
+};
+
+class ApiStandIn {
+ public:
+  ApiStandIn() : cluster_(std::make_unique<Cluster>(Options{})) {}
+
+  static boost::json::object json(const std::string& text) { return boost::json::parse(text).as_object(); }
+
+  void node(const std::string& name, int gpus, const std::string& more = "") {
+    boost::json::object object =
+        json(R"({"metadata":{"name":")" + name + R"(","uid":"node-)" + name +
+             R"(","labels":{"nvidia.com/gpu.product":"H100"}},"status":{"allocatable":{"cpu":"64",)"
+             R"("memory":"512Gi","nvidia.com/gpu":")" +
+             std::to_string(gpus) + R"("},"conditions":[{"type":"Ready","status":"True"}]}})");
+    if (!more.empty()) object["spec"] = json(more);
+    nodes_[name] = object;
+    cluster_->observe(Kind::kNode, object, false, now_);
+  }
+  void name_space(const std::string& name, const std::string& queues) {
+    namespaces_[name] =
+        json(R"({"metadata":{"name":")" + name + R"(","annotations":{"berth.dev/queues":")" + queues + R"("}}})");
+    cluster_->observe(Kind::kNamespace, namespaces_[name], false, now_);
+  }
+  // Makes a pod; `labels` and `spec` are members of those objects, as JSON without braces.
+  void pod(const std::string& name, int gpus, const std::string& labels = "", const std::string& spec = "",
+           const std::string& metadata = "") {
+    const std::string uid = name + "-" + std::to_string(++made_);
+    pods_[uid] =
+        json(R"({"metadata":{"name":")" + name + R"(","namespace":"team","uid":")" + uid +
+             R"(","creationTimestamp":"2026-01-01T00:00:)" + (made_ % 60 < 10 ? "0" : "") + std::to_string(made_ % 60) +
+             R"(Z","labels":{)" + labels + "}" + (metadata.empty() ? "" : "," + metadata) +
+             R"(},"spec":{"schedulerName":"berth",)" + (spec.empty() ? "" : spec + ",") +
+             R"("containers":[{"name":"main","resources":{"limits":{"nvidia.com/gpu":)" + std::to_string(gpus) +
+             R"(}}}]},"status":{"phase":"Pending"}})");
+    show(uid);
+  }
+  std::string uid_of(const std::string& name) const {
+    for (const auto& [uid, pod] : pods_) {
+      if (text_at(pod, {"metadata", "name"}) == name) return uid;
+    }
+    return {};
+  }
+  std::string node_of(const std::string& name) const {
+    const auto found = pods_.find(uid_of(name));
+    return found == pods_.end() ? "" : text_at(found->second, {"spec", "nodeName"});
+  }
+  void phase(const std::string& uid, const std::string& phase, int code = 0) {
+    boost::json::object& state = pods_.at(uid)["status"].as_object();
+    state["phase"] = phase;
+    if (code != 0)
+      state["containerStatuses"] = boost::json::parse(R"([{"state":{"terminated":{"exitCode":)" + std::to_string(code) +
+                                                      R"(,"reason":"Error"}}}])");
+    show(uid);
+  }
+  void run_all() {
+    for (auto& [uid, pod] : pods_) {
+      if (!text_at(pod, {"spec", "nodeName"}).empty() && text_at(pod, {"status", "phase"}) == "Pending")
+        phase(uid, "Running");
+    }
+  }
+  void remove(const std::string& uid) {
+    const boost::json::object pod = pods_.at(uid);
+    pods_.erase(uid);
+    if (shows) cluster_->observe(Kind::kPod, pod, true, now_);
+  }
+  void show(const std::string& uid) {
+    if (shows) cluster_->observe(Kind::kPod, pods_.at(uid), false, now_);
+  }
+  // A whole list of everything, as after the start and after 410.
+  void list() {
+    const auto give = [this](Kind kind, const std::map<std::string, boost::json::object>& objects) {
+      cluster_->begin_list(kind);
+      for (const auto& [id, object] : objects) cluster_->observe(kind, object, false, now_);
+      cluster_->end_list(kind, now_);
+    };
+    give(Kind::kNamespace, namespaces_);
+    give(Kind::kNode, nodes_);
+    give(Kind::kJob, jobs_);
+    give(Kind::kPodGroup, {});
+    give(Kind::kPod, pods_);
+    settle();
+  }
+  // Kills the server and starts another, which knows only what the core has stored.
+  void restart() {
+    cluster_ = std::make_unique<Cluster>(Options{});
+    for (const auto& [key, job] : jobs_of_core_) cluster_->submitted(key, job, now_);
+    std::vector<StartTask> live;
+    for (auto& [key, start] : started_) {
+      if (exited_.contains(key)) continue;
+      start.was_running = running_.contains(key);
+      cluster_->perform(start, now_);
+    }
+    list();
+  }
+
+  void start(const TaskKey& key, const std::string& node, int gpus, int first = 0) {
+    StartTask start;
+    start.key = key;
+    start.node = node;
+    start.grace_ms = 30'000;
+    for (int gpu = 0; gpu < gpus; ++gpu) start.gpu_uuids.push_back("node-" + node + ":" + std::to_string(first + gpu));
+    started_[key] = start;
+    cluster_->perform(start, now_);
+    settle();
+  }
+  void perform(const Effect& effect) {
+    cluster_->perform(effect, now_);
+    settle();
+  }
+  void pass(std::int64_t seconds) {
+    for (std::int64_t second = 0; second < seconds; ++second) {
+      now_ = now_ + 1000;
+      cluster_->tick(now_);
+      settle();
+    }
+  }
+  // Hands over what the cluster gives until it gives nothing.
+  void settle() {
+    for (int round = 0; round < 100; ++round) {
+      const Output output = cluster_->take();
+      if (output.commands.empty() && output.requests.empty()) return;
+      for (const Command& command : output.commands) take(command);
+      for (const Request& request : output.requests) {
+        requests.push_back(request);
+        const Answer answer = fault ? fault(request) : serve(request);
+        cluster_->answered(request.id, answer.status, answer.body, now_);
+      }
+    }
+    FAIL("the cluster does not come to rest");
+  }
+
+  Answer serve(const Request& request) {
+    const std::string pods = "/api/v1/namespaces/team/pods/";
+    if (!request.path.starts_with(pods)) return {201, "{}"};
+    std::string name = request.path.substr(pods.size());
+    const std::string part = name.find('/') == std::string::npos ? "" : name.substr(name.find('/') + 1);
+    name = name.substr(0, name.find('/'));
+    const std::string uid = uid_of(name);
+    if (uid.empty()) return {404, "not found"};
+    if (request.method == Method::kGet) return {200, boost::json::serialize(pods_.at(uid))};
+    if (request.method == Method::kPatch) return {200, "{}"};
+    const boost::json::object body = json(request.body);
+    if (part == "binding") return bind(uid, body);
+    if (text_at(body, {"preconditions", "uid"}) != uid) return {409, "uid"};
+    deleted.push_back(uid);
+    remove(uid);
+    return {200, "{}"};
+  }
+
+  const std::vector<SubmitJob>& jobs() const { return submitted_; }
+  bool is_running(const TaskKey& key) const { return running_.contains(key); }
+  const TaskExited* exit_of(const TaskKey& key) const {
+    const auto found = exited_.find(key);
+    return found == exited_.end() ? nullptr : &found->second;
+  }
+  int binds_of(const std::string& uid) const {
+    const auto found = binds_.find(uid);
+    return found == binds_.end() ? 0 : found->second;
+  }
+  std::string told(const std::string& pod) const {
+    std::string last;
+    for (const Request& request : requests) {
+      if (request.method == Method::kPatch && request.path.ends_with("/" + pod + "/status")) last = request.body;
+    }
+    return last;
+  }
+  Cluster& cluster() { return *cluster_; }
+  Timestamp now() const { return now_; }
+
+  std::function<Answer(const Request&)> fault;  // instead of serve()
+  bool shows = true;                            // the watch shows changes
+  bool refuses = false;                         // the core refuses jobs
+  std::vector<Request> requests;
+  std::vector<std::string> deleted;
+  std::vector<Command> commands;
+  std::map<std::string, boost::json::object> pods_, nodes_, namespaces_, jobs_;
+  std::map<std::string, JobId> jobs_of_core_;
+  std::map<std::string, NodeSpec> registered;
+  std::map<std::string, NodeStatus> status;
+
+ private:
+  Answer bind(const std::string& uid, const boost::json::object& body) {
+    boost::json::object& pod = pods_.at(uid);
+    if (text_at(body, {"metadata", "uid"}) != uid) return {409, "uid"};
+    if (!text_at(pod, {"spec", "nodeName"}).empty()) return {409, "already bound"};
+    const std::string node = text_at(body, {"target", "name"});
+    pod["spec"].as_object()["nodeName"] = node;
+    boost::json::object& metadata = pod["metadata"].as_object();
+    metadata["annotations"] = *object_at(body, {"metadata", "annotations"});
+    ++binds_[uid];
+    show(uid);
+    return {201, "{}"};
+  }
+  void take(const Command& command) {
+    commands.push_back(command);
+    if (const auto* one = std::get_if<SubmitJob>(&command)) {
+      submitted_.push_back(*one);
+      if (refuses) return cluster_->refused(one->key, "queue 'q' does not exist", now_);
+      const JobId id(jobs_of_core_.size() + 1);
+      jobs_of_core_.try_emplace(one->key, id);
+      cluster_->submitted(one->key, jobs_of_core_.at(one->key), now_);
+    }
+    if (const auto* one = std::get_if<RegisterNode>(&command)) {
+      registered[one->spec.name] = one->spec;
+      status[one->spec.name] = NodeStatus::kReady;
+    }
+    if (const auto* one = std::get_if<ReportNodeStatus>(&command)) status[one->node] = one->status;
+    if (const auto* one = std::get_if<ReportTaskStarted>(&command))
+      running_.insert({one->job, one->attempt, one->task, one->incarnation});
+    if (const auto* one = std::get_if<ReportTaskExited>(&command))
+      exited_[{one->exit.job, one->exit.attempt, one->exit.task, one->exit.incarnation}] = one->exit;
+  }
+
+  std::unique_ptr<Cluster> cluster_;
+  Timestamp now_{1'000'000};
+  int made_ = 0;
+  std::vector<SubmitJob> submitted_;
+  std::map<TaskKey, StartTask> started_;
+  std::set<TaskKey> running_;
+  std::map<TaskKey, TaskExited> exited_;
+  std::map<std::string, int> binds_;
+};
+
+}  // namespace berth::kube

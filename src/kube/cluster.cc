@@ -1,0 +1,203 @@
+#include "kube/cluster.h"
+
+#include <algorithm>
+
+#include "kube/cluster_impl.h"
+#include "kube/json_reading.h"
+#include "kube/owner_object.h"
+
+namespace berth::kube {
+namespace {
+
+constexpr std::size_t kMostWarnings = 100;
+
+// The id by which an object is known from list to list.
+std::string id_of(Kind kind, const boost::json::object& object) {
+  switch (kind) {
+    case Kind::kNode:
+    case Kind::kNamespace:
+    case Kind::kPriorityClass:
+      return text_at(object, {"metadata", "name"});
+    case Kind::kPod:
+      return text_at(object, {"metadata", "uid"});
+    case Kind::kJob:
+      return std::string(kOfJob) + text_at(object, {"metadata", "namespace"}) + "/" +
+             text_at(object, {"metadata", "uid"});
+    case Kind::kPodGroup:
+      return std::string(kOfPodGroup) + text_at(object, {"metadata", "namespace"}) + "/" +
+             text_at(object, {"metadata", "name"});
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Resource> watched() {
+  return {{Kind::kNamespace, "/api/v1/namespaces", "", false},
+          {Kind::kNode, "/api/v1/nodes", "", false},
+          {Kind::kJob, "/apis/batch/v1/jobs", "", true},
+          {Kind::kPodGroup, "/apis/scheduling.k8s.io/v1beta1/podgroups", "", true},
+          {Kind::kPod, "/api/v1/pods", "", false}};
+}
+
+void Cluster::Impl::warn(const std::string& text) {
+  if (std::find(warnings_.begin(), warnings_.end(), text) != warnings_.end()) return;
+  warnings_.push_back(text);
+  if (warnings_.size() > kMostWarnings) warnings_.pop_front();
+}
+
+void Cluster::Impl::observe(Kind kind, const boost::json::object& object, bool deleted) {
+  const std::string id = id_of(kind, object);
+  if (id.empty()) return warn("an object without a name or uid was passed over");
+  if (const auto seen = seen_.find(kind); seen != seen_.end() && !deleted) seen->second.insert(id);
+  switch (kind) {
+    case Kind::kNode:
+      return observe_node(object, deleted);
+    case Kind::kPod:
+      return observe_pod(object, deleted);
+    case Kind::kNamespace:
+      if (deleted)
+        namespaces_.erase(id);
+      else
+        namespaces_[id] = queues_of_namespace(object);
+      return;
+    case Kind::kJob:
+      return observe_owner(id, gang_size_of_job(object), deleted);
+    case Kind::kPodGroup:
+      return observe_owner(id, gang_size_of_pod_group(object), deleted);
+    case Kind::kPriorityClass:
+      return;
+  }
+}
+
+void Cluster::Impl::gone(Kind kind, const std::string& id) {
+  if (kind == Kind::kNode) return node_gone(id);
+  if (kind == Kind::kPod) return pod_gone(id);
+  if (kind == Kind::kNamespace) namespaces_.erase(id);
+  if (kind == Kind::kJob || kind == Kind::kPodGroup) observe_owner(id, 0, true);
+}
+
+// What was known and is not in the whole list has gone while nobody watched.
+void Cluster::Impl::end_list(Kind kind) {
+  const auto listed = seen_.find(kind);
+  if (listed == seen_.end()) return;
+  const std::set<std::string> seen = std::move(listed->second);
+  seen_.erase(listed);
+  std::vector<std::string> missing;
+  const auto look = [&](const auto& known, std::string_view prefix = {}) {
+    for (const auto& [id, unused] : known) {
+      if (id.starts_with(prefix) && !seen.contains(id)) missing.push_back(id);
+    }
+  };
+  if (kind == Kind::kNode) look(nodes_);
+  if (kind == Kind::kPod) look(pods_);
+  if (kind == Kind::kNamespace) look(namespaces_);
+  if (kind == Kind::kJob) look(owners_, kOfJob);
+  if (kind == Kind::kPodGroup) look(owners_, kOfPodGroup);
+  for (const std::string& id : missing) gone(kind, id);
+  listed_.insert(kind);
+  if (!open_ && listed_.size() == watched().size()) open();
+}
+
+// Begins to speak: nodes first, then what the core wants of the tasks, then new jobs.
+void Cluster::Impl::open() {
+  open_ = true;
+  opened_ = now_;
+  for (auto& [name, node] : nodes_) update_node(name, node);
+  const std::vector<Effect> effects = std::move(held_);
+  held_.clear();
+  for (const Effect& effect : effects) perform(effect);
+  std::vector<std::string> keys;
+  for (const auto& [key, group] : groups_) keys.push_back(key);
+  for (const std::string& key : keys) consider(key);
+}
+
+void Cluster::Impl::tick() {
+  if (!open_) return;
+  std::vector<TaskKey> keys;
+  for (const auto& [key, task] : tasks_) {
+    if (task.phase != TaskPhase::kBound || task.stopping) keys.push_back(key);
+  }
+  for (const TaskKey& key : keys) {
+    if (const auto found = tasks_.find(key); found != tasks_.end()) tick_task(key, found->second);
+  }
+  std::vector<std::string> groups;
+  for (auto& [key, group] : groups_) {
+    watch_desertion(group);
+    explain_wait(key, group);
+    constexpr std::int64_t kAskAgainMs = 60'000;
+    if (!group.refused_at.is_never() && now_ - group.refused_at >= kAskAgainMs) groups.push_back(key);
+  }
+  for (const std::string& key : groups) {
+    groups_[key].refused_at = Timestamp::never();
+    consider(key);
+  }
+  for (auto& [uid, pod] : pods_) {
+    constexpr std::int64_t kUnknownOwnerMs = 10'000;
+    if (pod.object.ours && pod.group.empty() && now_ - pod.seen >= kUnknownOwnerMs && waits_to_be_bound(pod)) {
+      tell(pod, "Waiting",
+           "its Job " + shown(pod.object.wish.owner_name, 80) + " is not one of namespace " + pod.object.name_space,
+           true);
+    }
+    if (!pod.object.task || pod.assigned) continue;
+    count_foreign(pod);
+    follow(uid, pod);
+  }
+  for (auto& [name, node] : nodes_) {
+    if (is_unsettled(name, node)) update_node(name, node);
+  }
+}
+
+Output Cluster::Impl::take() {
+  if (!open_) return {};
+  Output output = std::move(output_);
+  output_ = {};
+  return output;
+}
+
+Cluster::Cluster(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Cluster::~Cluster() = default;
+Cluster::Cluster(Cluster&&) noexcept = default;
+Cluster& Cluster::operator=(Cluster&&) noexcept = default;
+
+void Cluster::observe(Kind kind, const boost::json::object& object, bool deleted, Timestamp now) {
+  impl_->at(now);
+  impl_->observe(kind, object, deleted);
+}
+void Cluster::begin_list(Kind kind) { impl_->begin_list(kind); }
+void Cluster::end_list(Kind kind, Timestamp now) {
+  impl_->at(now);
+  impl_->end_list(kind);
+}
+void Cluster::perform(const Effect& effect, Timestamp now) {
+  impl_->at(now);
+  impl_->perform(effect);
+}
+void Cluster::submitted(const std::string& key, JobId job, Timestamp now) {
+  impl_->at(now);
+  impl_->submitted(key, job);
+}
+void Cluster::refused(const std::string& key, const std::string& why, Timestamp now) {
+  impl_->at(now);
+  impl_->refused(key, why);
+}
+void Cluster::finished(JobId job, bool cancelled, Timestamp now) {
+  impl_->at(now);
+  impl_->finished(job, cancelled);
+}
+void Cluster::waits(JobId job, const std::string& why, Timestamp now) {
+  impl_->at(now);
+  impl_->waits(job, why);
+}
+void Cluster::answered(std::uint64_t id, int status, std::string_view body, Timestamp now) {
+  impl_->at(now);
+  impl_->answered(id, status, body);
+}
+void Cluster::tick(Timestamp now) {
+  impl_->at(now);
+  impl_->tick();
+}
+Output Cluster::take() { return impl_->take(); }
+std::vector<std::string> Cluster::warnings() const { return impl_->warnings(); }
+
+}  // namespace berth::kube

@@ -1,0 +1,476 @@
+// Groups of pods, which are submitted as one job each.
+
+#include <algorithm>
+#include <tuple>
+
+#include "kube/cluster_impl.h"
+#include "kube/json_reading.h"
+#include "model/name.h"
+
+namespace berth::kube {
+namespace {
+
+// A group whose job is live, but none of whose pods waits or runs, has been deleted, unless its controller makes new
+// ones within this time.
+constexpr std::int64_t kDesertedMs = 60'000;
+
+// What the core knows nothing of is told to the pods that wait for it, after this time and not more often than that.
+constexpr std::int64_t kExplainAfterMs = 10'000;
+constexpr std::int64_t kExplainAgainMs = 60'000;
+
+// A name of berth made of names of Kubernetes, which may be longer.
+std::string job_name(std::string name) {
+  if (name.size() > kMaxNameLength) name.resize(kMaxNameLength);
+  while (!name.empty() && !well_formed_name(name)) name.pop_back();
+  return name.empty() ? "pods" : name;
+}
+
+bool asks_the_same(const TaskGroup& a, const TaskGroup& b) {
+  return a.request == b.request && a.node_selector == b.node_selector && a.tolerations == b.tolerations;
+}
+
+}  // namespace
+
+std::string Cluster::Impl::id_of_job(const Pod& pod) {
+  return std::string(kOfJob) + pod.object.name_space + "/" + pod.object.owner_uid;
+}
+
+// Returns the key of the pod's group, or an empty text as long as its owner is not known.
+std::string Cluster::Impl::group_of(const Pod& pod, std::int32_t& size, std::string& name) const {
+  const PodObject& object = pod.object;
+  const PodWish& wish = object.wish;
+  if (!wish.pod_group.empty()) {
+    std::string id = std::string(kOfPodGroup) + object.name_space + "/" + wish.pod_group;
+    const auto known = owners_.find(id);
+    size = known == owners_.end() ? 0 : known->second;
+    name = wish.pod_group;
+    return id;
+  }
+  if (!wish.group_name.empty()) {
+    size = wish.group_size;
+    name = wish.group_name;
+    return "group/" + object.name_space + "/" + wish.group_name;
+  }
+  if (wish.owner_kind == "Job") {
+    std::string id = id_of_job(pod);
+    const auto known = owners_.find(id);
+    if (known == owners_.end()) return {};
+    if (known->second > 1) {
+      size = known->second;
+      name = wish.owner_name;
+      return id;
+    }
+  }
+  size = 1;
+  name = object.name;
+  return std::string(kAlone) + object.uid;
+}
+
+void Cluster::Impl::leave_group(const std::string& uid, Pod& pod) {
+  const auto found = groups_.find(pod.group);
+  if (found == groups_.end()) return;
+  found->second.pods.erase(uid);
+  if (found->second.pods.empty() && !found->second.job.valid() && !found->second.submitting) groups_.erase(found);
+  pod.group.clear();
+}
+
+void Cluster::Impl::regroup(const std::string& uid, Pod& pod) {
+  if (!pod.object.ours) return;
+  std::int32_t size = 0;
+  std::string name;
+  const std::string key = group_of(pod, size, name);
+  if (pod.group != key) leave_group(uid, pod);
+  if (key.empty()) return;
+  Group& group = groups_[key];
+  group.name = name;
+  group.size = size;
+  group.pods.insert(uid);
+  pod.group = key;
+}
+
+void Cluster::Impl::observe_owner(const std::string& id, std::int32_t size, bool deleted) {
+  if (deleted)
+    owners_.erase(id);
+  else if (const auto known = owners_.find(id); known != owners_.end() && known->second == size)
+    return;
+  else
+    owners_[id] = size;
+  if (const auto group = groups_.find(id); group != groups_.end() && deleted && id.starts_with(kOfJob)) {
+    group->second.ownerless = true;
+    watch_desertion(group->second);
+  }
+  const auto pods = by_owner_.find(id);
+  if (pods == by_owner_.end() || deleted) return;
+  for (const std::string& one : pods->second) {
+    Pod& pod = pods_.at(one);
+    if (pod.assigned) continue;
+    regroup(one, pod);
+    consider(pod.group);
+  }
+}
+
+// Whether the key that a bound pod carries is that of a task of its own group. Anybody who may make pods can write any
+// key into one, and name its node.
+bool Cluster::Impl::carries_its_task(const std::string& uid, const Pod& pod) const {
+  const PodObject& object = pod.object;
+  if (!object.ours || !object.task || object.node.empty()) return false;
+  const auto group = group_of_job_.find(object.task->job);
+  if (group == group_of_job_.end()) return false;
+  return group->second == pod.group || group->second == std::string(kAlone) + uid ||
+         group->second == id_of_job(pod);  // also where its Job is gone
+}
+
+void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted) {
+  const std::string uid = text_at(object, {"metadata", "uid"});
+  if (deleted) return pod_gone(uid);
+  auto read = read_pod(object, options_.scheduler);
+  if (!read) {
+    warn(read.error().message);
+    return;
+  }
+  const auto [at, fresh] = pods_.try_emplace(uid);
+  Pod& pod = at->second;
+  if (pod.object.task) bound_.erase({*pod.object.task, uid});  // who may change the pod may change the key
+  pod.object = std::move(*read);
+  if (pod.object.log != options_.log) pod.object.task.reset();  // another berth has bound it
+  const PodObject& now = pod.object;
+  if (fresh) {
+    pod.seen = now_;
+    if (now.unreadable) warn("pod " + shown(now.name_space, 80) + "/" + shown(now.name, 80) + ": " + now.wish.problem);
+    if (!now.wish.pod_group.empty()) {
+      pod.owner_group = std::string(kOfPodGroup) + now.name_space + "/" + now.wish.pod_group;
+    } else if (now.wish.owner_kind == "Job") {
+      pod.owner_group = id_of_job(pod);
+    }
+    if (!pod.owner_group.empty()) by_owner_[pod.owner_group].insert(uid);
+  }
+  if (fresh || pod.group.empty()) regroup(uid, pod);
+  if (carries_its_task(uid, pod)) bound_.emplace(*now.task, uid);
+  if (!now.node.empty()) pod.object.wish = {};  // it is bound: what it asked for is not needed any more
+  follow(uid, pod);
+  count_foreign(pod);
+  consider(pod.group);
+}
+
+void Cluster::Impl::pod_gone(const std::string& uid) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  Pod pod = std::move(found->second);
+  pods_.erase(found);
+  if (!pod.foreign_on.empty()) {
+    pod.object.phase = PodPhase::kSucceeded;
+    count_foreign(pod);
+  }
+  if (const auto owned = by_owner_.find(pod.owner_group); owned != by_owner_.end()) {
+    owned->second.erase(uid);
+    if (owned->second.empty()) by_owner_.erase(owned);
+  }
+  if (pod.object.task) bound_.erase({*pod.object.task, uid});
+  if (pod.assigned) {
+    if (const auto task = tasks_.find(*pod.assigned); task != tasks_.end())
+      exit_task(task->first, task->second, {ExitReason::kKilled, 137, "its pod was deleted"});
+  }
+  const std::string key = pod.group;
+  const auto group = groups_.find(key);
+  const JobId job = group == groups_.end() ? JobId::none() : group->second.job;
+  leave_group(uid, pod);
+  if (job.valid() && key.starts_with(kAlone)) command(CancelJob{job, "kubernetes"});
+}
+
+bool Cluster::Impl::waits_to_be_bound(const Pod& pod) {
+  const PodObject& object = pod.object;
+  return !pod.assigned && object.node.empty() && !object.gated && !object.leaving && object.phase == PodPhase::kPending;
+}
+
+bool Cluster::Impl::comes_before(const Pod& a, const Pod& b) {
+  return std::tie(a.object.index, a.object.created, a.object.name, a.object.uid) <
+         std::tie(b.object.index, b.object.created, b.object.name, b.object.uid);
+}
+
+// Returns the pods of the group that could be bound, in the order of their index, age and name.
+std::vector<Cluster::Impl::Pod*> Cluster::Impl::waiting_pods(const Group& group) {
+  std::vector<Pod*> waiting;
+  for (const std::string& uid : group.pods) {
+    Pod& pod = pods_.at(uid);
+    if (waits_to_be_bound(pod)) waiting.push_back(&pod);
+  }
+  std::sort(waiting.begin(), waiting.end(), [](const Pod* a, const Pod* b) { return comes_before(*a, *b); });
+  return waiting;
+}
+
+std::string Cluster::Impl::queue_of(const Pod& pod, std::string& why) const {
+  const auto allowed = namespaces_.find(pod.object.name_space);
+  if (allowed == namespaces_.end() || allowed->second.empty()) {
+    why = "namespace " + pod.object.name_space +
+          " may use no queue: an admin of the cluster names them in its annotation berth.dev/queues";
+    return {};
+  }
+  std::string queue = queue_for(pod.object.wish.queue, allowed->second);
+  if (!queue.empty()) return queue;
+  std::string list;
+  for (const std::string& one : allowed->second) list += (list.empty() ? "" : ", ") + shown(one, 80);
+  why = pod.object.wish.queue.empty() ? "it names no queue; give the label berth.dev/queue with one of: " + list
+                                      : "queue '" + shown(pod.object.wish.queue, 80) + "' is not one that namespace " +
+                                            pod.object.name_space + " may use: " + list;
+  return {};
+}
+
+TaskGroup Cluster::Impl::task_group_of(const Pod& pod) const {
+  const PodWish& wish = pod.object.wish;
+  TaskGroup group;
+  group.request = pod.object.request;
+  group.command = {"pod/" + shown(pod.object.name_space, 80) + "/" + shown(pod.object.name, 253)};
+  group.node_selector = wish.node_selector;
+  for (const Toleration& one : wish.tolerations) {
+    if (!one.exists) {
+      group.tolerations.push_back(taint_name(one.key, one.value));
+      continue;
+    }
+    for (const auto& [name, node] : nodes_) {  // it tolerates the key with any value: those that there are
+      for (const Taint& taint : node.object.spec.taints) {
+        if (one.key.empty() || taint.key == one.key || taint.key.starts_with(one.key + "="))
+          group.tolerations.push_back(taint.key);
+      }
+    }
+  }
+  std::sort(group.tolerations.begin(), group.tolerations.end());
+  group.tolerations.erase(std::unique(group.tolerations.begin(), group.tolerations.end()), group.tolerations.end());
+  return group;
+}
+
+// Returns the job that the waiting pods are, or nothing if they may not be scheduled: then its pods say why.
+std::optional<JobSpec> Cluster::Impl::job_of(const Group& group, const std::vector<Pod*>& pods) {
+  std::string why;
+  for (const Pod* pod : pods) {
+    if (why.empty()) why = pod->object.wish.problem;
+  }
+  const Pod& first = *pods.front();
+  const std::string queue = why.empty() ? queue_of(first, why) : std::string();
+  if (!why.empty()) {
+    for (Pod* pod : pods) tell(*pod, queue.empty() ? "NotSchedulable" : "QueueNotAllowed", why, true);
+    return {};
+  }
+  const PodWish& wish = first.object.wish;
+  JobSpec job;
+  job.name = job_name(group.name);
+  job.queue = queue;
+  job.user = "kubernetes:" + shown(first.object.name_space, 80);
+  const bool serves = wish.owner_kind == "ReplicaSet" || wish.owner_kind == "StatefulSet";
+  job.job_class = wish.job_class.value_or(serves ? JobClass::kInference : JobClass::kTraining);
+  job.priority_class = wish.priority_class;
+  job.topology = wish.topology;
+  job.time_limit_s = wish.time_limit_s;
+  job.checkpoint.on_signal = wish.saves_on_signal;
+  job.checkpoint.grace_s = wish.grace_s;
+  job.ports = wish.ports;
+  job.retries =
+      wish.owner_kind.empty() || pods.size() == 1 ? 0 : kMaxRetries;  // its controller decides when to give up
+  for (const Pod* pod : pods) {
+    TaskGroup one = task_group_of(*pod);
+    const auto same = std::find_if(job.groups.begin(), job.groups.end(),
+                                   [&](const TaskGroup& other) { return asks_the_same(other, one); });
+    if (same != job.groups.end()) {
+      ++same->count;
+      continue;
+    }
+    one.name = "pods" + (job.groups.empty() ? std::string() : "-" + std::to_string(job.groups.size() + 1));
+    job.groups.push_back(std::move(one));
+  }
+  return job;
+}
+
+// Submits the group's job if as many pods wait as it needs.
+void Cluster::Impl::consider(const std::string& group_key) {
+  const auto found = groups_.find(group_key);
+  if (found == groups_.end() || !open_) return;
+  Group& group = found->second;
+  if (group.job.valid()) {  // its job may wait for just this pod
+    std::vector<TaskKey> waiting;
+    for (auto one = waiting_tasks_.lower_bound(TaskKey{group.job, 0, 0, 0});
+         one != waiting_tasks_.end() && one->job == group.job; ++one)
+      waiting.push_back(*one);
+    for (const TaskKey& key : waiting) try_bind(key, tasks_.at(key));
+    return;
+  }
+  if (group.submitting || group.cancelled || !group.refused_at.is_never()) return;
+  const std::vector<Pod*> pods = waiting_pods(group);
+  for (Pod* pod : pods) {  // said at once, also where the gang is not whole yet
+    if (!pod->object.wish.problem.empty()) tell(*pod, "NotSchedulable", pod->object.wish.problem, true);
+  }
+  if (pods.empty() || group.size == 0 || pods.size() < static_cast<std::size_t>(group.size)) return;
+  const std::string key = "kube/" + options_.cell + "/" + group_key + "/" + pods.front()->object.uid;
+  if (key == group.key) return;  // these very pods were a job that is over
+  auto job = job_of(group, pods);
+  if (!job) {
+    group.refused_at = now_;
+    return;
+  }
+  group.key = key;
+  group.submitting = true;
+  job->comment = key;
+  command(SubmitJob{std::move(*job), key});
+}
+
+void Cluster::Impl::submitted(const std::string& key, JobId job) {
+  const std::string prefix = "kube/" + options_.cell + "/";
+  const std::size_t end = key.rfind('/');
+  if (!key.starts_with(prefix) || end <= prefix.size()) return;
+  const std::string group_key = key.substr(prefix.size(), end - prefix.size());
+  Group& group = groups_[group_key];
+  group.key = key;
+  group.job = job;
+  group.submitting = false;
+  group.deserted_since = Timestamp::never();
+  group_of_job_[job] = group_key;
+  consider(group_key);
+}
+
+void Cluster::Impl::refused(const std::string& key, const std::string& why) {
+  for (auto& [group_key, group] : groups_) {
+    if (group.key != key || group.job.valid()) continue;
+    group.submitting = false;
+    group.refused_at = now_;
+    group.key.clear();
+    for (Pod* pod : waiting_pods(group)) tell(*pod, "NotAccepted", why, true);
+    return;
+  }
+}
+
+void Cluster::Impl::finished(JobId job, bool cancelled) {
+  const auto known = group_of_job_.find(job);
+  if (known == group_of_job_.end()) return;
+  const std::string key = known->second;
+  group_of_job_.erase(known);
+  const auto found = groups_.find(key);
+  if (found == groups_.end()) return;
+  Group& group = found->second;
+  group.job = JobId::none();
+  group.cancelled = cancelled;
+  group.deserted_since = Timestamp::never();
+  if (cancelled) {
+    for (Pod* pod : waiting_pods(group))
+      tell(*pod, "Cancelled", "job " + std::to_string(job.value()) + " of berth was cancelled; make the pods anew",
+           true);
+  }
+  if (group.pods.empty())
+    groups_.erase(found);
+  else
+    consider(key);
+}
+
+void Cluster::Impl::waits(JobId job, const std::string& why) {
+  const auto known = group_of_job_.find(job);
+  if (known == group_of_job_.end()) return;
+  bool first = true;
+  for (Pod* pod : waiting_pods(groups_.at(known->second))) {
+    tell(*pod, "Waiting", why, first);
+    first = false;
+  }
+}
+
+void Cluster::Impl::watch_desertion(Group& group) {
+  if (!group.job.valid()) return;
+  const bool peopled = std::any_of(group.pods.begin(), group.pods.end(), [&](const std::string& uid) {
+    const PodObject& pod = pods_.at(uid).object;
+    return !is_over(pod) && !(pod.leaving && pod.node.empty());
+  });
+  if (peopled) {
+    group.deserted_since = Timestamp::never();
+    return;
+  }
+  if (group.deserted_since.is_never()) group.deserted_since = now_;
+  if (!group.ownerless && now_ - group.deserted_since < kDesertedMs) return;
+  group.ownerless = false;
+  group.deserted_since = now_;  // again after the same time, should it not be heard
+  command(CancelJob{group.job, "kubernetes"});
+}
+
+// Returns what the pod uses of its node beyond what the core has charged for it. It is all of it, unless the pod is a
+// task: then it is what it has grown by since it was bound.
+Cluster::Impl::Usage Cluster::Impl::foreign_use(const Pod& pod) const {
+  const PodObject& object = pod.object;
+  if (object.node.empty() || is_over(object)) return {};
+  const Usage all{object.request.cpu_milli, object.request.memory_mib, object.request.gpus};
+  const auto task = pod.assigned ? tasks_.find(*pod.assigned) : tasks_.end();
+  if (task != tasks_.end()) {
+    const StartTask& start = task->second.start;
+    return {std::max<std::int64_t>(0, all.cpu_milli - start.cpu_milli),
+            std::max<std::int64_t>(0, all.memory_mib - start.memory_mib), 0};
+  }
+  const bool named_soon = !open_ || (pod.seen <= opened_ && now_ - opened_ < kUnclaimedMs);
+  if (named_soon && object.task && !tasks_.contains(*object.task) && carries_its_task(object.uid, pod)) return {};
+  return all;
+}
+
+// Whether a pod of the group is bound or is being bound.
+bool Cluster::Impl::is_peopled(const Group& group) const {
+  return std::any_of(group.pods.begin(), group.pods.end(), [&](const std::string& uid) {
+    const Pod& pod = pods_.at(uid);
+    return pod.assigned && !pod.object.leaving && !is_over(pod.object);
+  });
+}
+
+// Returns why these pods of the group wait, or nothing if it is for the core to say.
+std::string Cluster::Impl::why_it_waits(const std::string& key, const Group& group,
+                                        const std::vector<Pod*>& pods) const {
+  const auto have = [&] {
+    return std::to_string(pods.size()) + " of the " + std::to_string(group.size) + " pods of its group wait";
+  };
+  if (group.job.valid()) {
+    const auto next = waiting_tasks_.lower_bound(TaskKey{group.job, 0, 0, 0});
+    if ((next != waiting_tasks_.end() && next->job == group.job) || !is_peopled(group)) return {};
+    return "job " + std::to_string(group.job.value()) + " of its group runs without it; it waits until that is over";
+  }
+  if (group.cancelled)
+    return "the job of its group was cancelled; make its pods anew when all pods of the group are gone";
+  if (group.size <= 0 && key.starts_with(kOfPodGroup))
+    return "its PodGroup " + shown(group.name, 80) + " does not exist, or has no gang.minCount";
+  if (group.size <= 0) return "label berth.dev/group-size of a pod of its group is no number of pods";
+  if (pods.size() < static_cast<std::size_t>(group.size)) return have();
+  return "the job of these pods is over; make them anew";
+}
+
+void Cluster::Impl::explain_wait(const std::string& key, Group& group) {
+  const bool no_more = group.pods.size() <= static_cast<std::size_t>(std::max(1, group.size));
+  const bool others_speak = group.submitting || !group.refused_at.is_never() || (group.job.valid() && no_more);
+  const std::vector<Pod*> pods = others_speak ? std::vector<Pod*>() : waiting_pods(group);
+  const std::string why = pods.empty() ? std::string() : why_it_waits(key, group, pods);
+  if (why.empty()) {
+    group.waits_since = Timestamp::never();
+    return;
+  }
+  if (group.waits_since.is_never()) group.waits_since = now_;
+  if (now_ - group.waits_since < kExplainAfterMs) return;
+  group.waits_since = now_ + (kExplainAgainMs - kExplainAfterMs);
+  bool first = true;
+  for (Pod* pod : pods) {
+    if (!pod->object.wish.problem.empty()) continue;  // it was told that
+    tell(*pod, "Waiting", why, first);
+    first = false;
+  }
+}
+
+// Counts the foreign use of the pod, or what it is now.
+void Cluster::Impl::count_foreign(Pod& pod) {
+  const Usage use = foreign_use(pod);
+  const std::string node = use == Usage{} ? std::string() : pod.object.node;
+  if (node == pod.foreign_on && use == pod.foreign) return;
+  const auto add = [&](const std::string& name, std::int64_t sign, const Usage& more) {
+    Usage& sum = foreign_[name];
+    sum.cpu_milli += sign * more.cpu_milli;
+    sum.memory_mib += sign * more.memory_mib;
+    sum.gpus += sign * more.gpus;
+    if (sum == Usage{}) foreign_.erase(name);
+  };
+  const std::string before = pod.foreign_on;
+  if (!before.empty()) add(before, -1, pod.foreign);
+  if (!node.empty()) add(node, 1, use);
+  pod.foreign_on = node;
+  pod.foreign = use;
+  for (const std::string& name : {before, node}) {
+    if (const auto found = nodes_.find(name); found != nodes_.end()) update_node(name, found->second);
+    if (before == node) break;
+  }
+}
+
+}  // namespace berth::kube

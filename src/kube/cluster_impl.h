@@ -1,0 +1,196 @@
+#pragma once
+// The parts of Cluster: nodes, groups of pods, tasks, and requests, each in a source of its own.
+
+#include <boost/json/object.hpp>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/cluster.h"
+#include "kube/node_object.h"
+#include "kube/pod_object.h"
+
+namespace berth::kube {
+
+// What the key of a group begins with: that of a pod alone, and a uid follows; that of a Job's pods, and its namespace
+// and uid follow; that of a PodGroup's pods, and its namespace and name follow. The last two are ids of the owners,
+// too. With the namespace nobody joins the gang of another namespace by naming its owner.
+inline constexpr std::string_view kAlone = "pod/";
+inline constexpr std::string_view kOfJob = "job/";
+inline constexpr std::string_view kOfPodGroup = "podgroup/";
+
+// The core names its tasks within this time after a start. A pod that is bound as any other task is a stray from then
+// on.
+inline constexpr std::int64_t kUnclaimedMs = 30'000;
+
+class Cluster::Impl {
+ public:
+  explicit Impl(Options options) : options_(std::move(options)) {}
+
+  void observe(Kind kind, const boost::json::object& object, bool deleted);
+  void begin_list(Kind kind) { seen_[kind].clear(); }
+  void end_list(Kind kind);
+  void perform(const Effect& effect);
+  void submitted(const std::string& key, JobId job);
+  void refused(const std::string& key, const std::string& why);
+  void finished(JobId job, bool cancelled);
+  void waits(JobId job, const std::string& why);
+  void answered(std::uint64_t id, int status, std::string_view body);
+  void tick();
+  Output take();
+  void at(Timestamp now) { now_ = now; }
+  std::vector<std::string> warnings() const { return {warnings_.begin(), warnings_.end()}; }
+
+ private:
+  struct Usage {
+    std::int64_t cpu_milli = 0;
+    std::int64_t memory_mib = 0;
+    std::int64_t gpus = 0;
+    bool operator==(const Usage&) const = default;
+  };
+  struct Pod {
+    PodObject object;
+    std::string group;
+    std::string owner_group;                      // id of its PodGroup or Job; empty: none
+    std::optional<TaskKey> assigned;              // the task that it is, or that it is being bound as
+    std::string foreign_on;                       // the node where its use is counted as foreign; empty: it is not
+    Usage foreign;                                // what is counted there
+    std::string told;                             // the last text of its condition
+    Timestamp seen;                               // first
+    Timestamp delete_asked = Timestamp::never();  // strays
+  };
+  struct Node {
+    NodeObject object;
+    std::optional<NodeSpec> registered;
+    NodeStatus status = NodeStatus::kReady;
+    std::set<std::size_t> blocked;  // GPUs that stand for those that foreign pods use
+    Timestamp fewer_since = Timestamp::never();
+  };
+  struct Group {
+    std::string name;
+    std::int32_t size = 0;  // pods that it needs; 0: not known yet
+    std::set<std::string> pods;
+    JobId job = JobId::none();
+    std::string key;  // of its last submission
+    bool submitting = false;
+    bool cancelled = false;
+    Timestamp waits_since = Timestamp::never();  // its pods wait for something that the core knows nothing of
+    bool ownerless = false;                      // its owner is gone: nobody makes new pods
+    Timestamp refused_at = Timestamp::never();
+    Timestamp deserted_since = Timestamp::never();  // it has a job, but no pod that waits or runs
+  };
+  enum class TaskPhase { kWaitsForPod, kBinding, kBound, kExited };
+  struct Task {
+    StartTask start;
+    TaskPhase phase = TaskPhase::kWaitsForPod;
+    std::string pod;
+    Timestamp since;
+    bool started_told = false;
+    bool stopping = false;
+    bool marked = false;  // its pod says that it is disrupted
+    std::int64_t grace_s = 0;
+    Timestamp delete_asked = Timestamp::never();
+    std::optional<TaskExited> exit;
+    Timestamp exit_told;
+  };
+  enum class Asked { kBind, kLook, kMark, kDelete, kTell };
+  struct Call {
+    Asked asked = Asked::kTell;
+    TaskKey task;
+  };
+
+  // nodes
+  void observe_node(const boost::json::object& object, bool deleted);
+  void node_gone(const std::string& name);
+  void update_node(const std::string& name, Node& node);
+  void update_foreign_gpus(const std::string& name, Node& node);
+  NodeSpec spec_of(const std::string& name, const Node& node) const;
+  std::set<std::size_t> gpus_in_use(const std::string& node) const;
+  void tell_status(const std::string& name, Node& node, NodeStatus status, const std::string& why);
+  bool runs_tasks(const std::string& node) const;
+  std::size_t foreign_gpus(const std::string& name, const Node& node) const;
+  bool is_unsettled(const std::string& name, const Node& node) const;
+
+  // groups of pods
+  bool carries_its_task(const std::string& uid, const Pod& pod) const;
+  void observe_pod(const boost::json::object& object, bool deleted);
+  void pod_gone(const std::string& uid);
+  void regroup(const std::string& uid, Pod& pod);
+  std::string group_of(const Pod& pod, std::int32_t& size, std::string& name) const;
+  void leave_group(const std::string& uid, Pod& pod);
+  void consider(const std::string& group_key);
+  void watch_desertion(Group& group);
+  void explain_wait(const std::string& key, Group& group);
+  std::string why_it_waits(const std::string& key, const Group& group, const std::vector<Pod*>& pods) const;
+  bool is_peopled(const Group& group) const;
+  static std::string id_of_job(const Pod& pod);
+  static bool waits_to_be_bound(const Pod& pod);
+  static bool comes_before(const Pod& a, const Pod& b);
+  std::vector<Pod*> waiting_pods(const Group& group);
+  std::optional<JobSpec> job_of(const Group& group, const std::vector<Pod*>& pods);
+  std::string queue_of(const Pod& pod, std::string& why) const;
+  TaskGroup task_group_of(const Pod& pod) const;
+  Usage foreign_use(const Pod& pod) const;
+  void count_foreign(Pod& pod);
+  void observe_owner(const std::string& id, std::int32_t size, bool deleted);
+
+  // tasks
+  void start(const StartTask& effect);
+  void stop(const TaskKey& key, std::int64_t grace_s);
+  void forget(const TaskKey& key);
+  bool adopt(const TaskKey& key, Task& task);
+  void try_bind(const TaskKey& key, Task& task);
+  bool may_be(const Pod& pod, const Task& task) const;
+  Pod* pod_for(const TaskKey& key, const Task& task);
+  void follow(const std::string& uid, Pod& pod);
+  void exit_task(const TaskKey& key, Task& task, const PodEnd& end);
+  void bind_answered(const TaskKey& key, Task& task, int status, std::string_view body);
+  void look_answered(const TaskKey& key, Task& task, int status, std::string_view body);
+  void mark_answered(const TaskKey& key, Task& task, int status);
+  void delete_answered(const TaskKey& key, Task& task, int status);
+  void fail_start(const TaskKey& key, Task& task, const std::string& why);
+  void tick_task(const TaskKey& key, Task& task);
+
+  // requests
+  void send(Request request, Asked asked, const TaskKey& task);
+  void send_binding(const TaskKey& key, const Task& task, const Pod& pod);
+  void send_look(const TaskKey& key, const Pod& pod);
+  void send_delete(const TaskKey& key, Task& task, const Pod& pod);
+  void send_stray_delete(Pod& pod);
+  void send_mark(const TaskKey& key, const Pod& pod);
+  void tell(Pod& pod, const std::string& reason, const std::string& text, bool with_event);
+
+  void open();
+  void warn(const std::string& text);
+  void command(Command command) { output_.commands.push_back(std::move(command)); }
+  void gone(Kind kind, const std::string& id);
+
+  Options options_;
+  Timestamp now_;
+  bool open_ = false;  // each kind was listed once
+  Timestamp opened_;
+  std::set<Kind> listed_;
+  std::map<Kind, std::set<std::string>> seen_;  // since begin_list
+  std::map<std::string, Node> nodes_;           // by name
+  std::map<std::string, Usage> foreign_;        // by node
+  std::map<std::string, std::vector<std::string>> namespaces_;
+  std::map<std::string, std::int32_t> owners_;             // gang sizes, by the id of a Job or PodGroup (cluster.cc)
+  std::map<std::string, std::set<std::string>> by_owner_;  // uids of pods
+  std::map<std::string, Pod> pods_;                        // by uid
+  std::map<std::string, Group> groups_;
+  std::map<JobId, std::string> group_of_job_;
+  std::map<TaskKey, Task> tasks_;
+  std::set<std::pair<TaskKey, std::string>> bound_;  // uids of pods that carry this key
+  std::set<TaskKey> waiting_tasks_;
+  std::vector<Effect> held_;  // effects from before `open`
+  std::map<std::uint64_t, Call> calls_;
+  std::uint64_t next_id_ = 1;
+  Output output_;
+  std::deque<std::string> warnings_;
+};
+
+}  // namespace berth::kube

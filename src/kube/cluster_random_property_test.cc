@@ -1,0 +1,147 @@
+// Any order of events, with lost answers, late requests, repeated watches and restarts: no pod is bound twice, no task
+// has two pods that live, and no pod runs whose job does not know it.
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "kube/pod_object.h"
+#include "support/kubernetes_world.h"
+
+namespace berth::kube {
+namespace {
+
+struct Storm : KubernetesWorld {
+  Random random;
+  int names = 0;
+  int late_bindings = 0;  // that were done after berth was told nothing
+
+  explicit Storm(std::uint64_t seed) : random(seed) {
+    server.add_namespace("team", "research/nlp, ads");
+    for (int i = 0; i < 3; ++i) server.put(Kind::kNode, StandInServer::node("n" + std::to_string(i), 8));
+    settle();
+    faults = &random;
+  }
+  std::string any_pod() {
+    const auto& all = server.objects[Kind::kPod];
+    if (all.empty()) return {};
+    return std::next(all.begin(), static_cast<std::int64_t>(random.below(all.size())))->first;
+  }
+  void add() {
+    const int number = ++names;
+    const int gpus = 1 << random.below(3);
+    switch (random.below(3)) {
+      case 0:
+        return server.put(Kind::kPod, StandInServer::pod_of("team", "p" + std::to_string(number), gpus));
+      case 1: {
+        const int size = 2 + static_cast<int>(random.below(3));
+        for (int i = 0; i < size; ++i)
+          server.add_gang_pod("team", "g" + std::to_string(number) + "-" + std::to_string(i),
+                              "gang" + std::to_string(number), size, gpus);
+        return;
+      }
+      default:
+        return server.add_job("team", "job" + std::to_string(number), 2 + static_cast<int>(random.below(3)));
+    }
+  }
+  void trouble() {
+    const std::string name = any_pod();
+    switch (random.below(9)) {
+      case 0:
+      case 1:
+        return add();
+      case 2:
+        return server.control_jobs(2);
+      case 3:
+      case 4:
+        if (!name.empty()) server.run_kubelet(name);
+        return;
+      case 5:
+        if (!name.empty() && !StandInServer::node_of(server.pod(name)).empty())
+          server.end(name, random.chance(800) ? 0 : 1);
+        return;
+      case 6:
+        if (!name.empty() && random.chance(300)) server.remove(Kind::kPod, name);
+        return;
+      case 7:
+        if (random.chance(100)) restart();
+        return;
+      default:
+        if (random.chance(300)) decide({CancelJob{JobId(1 + random.below(20)), "ann"}});
+        if (!late.empty() && random.chance(500)) {
+          const std::size_t one = random.below(late.size());
+          if (server.answer(late[one]).status == 201 && late[one].path.ends_with("/binding")) ++late_bindings;
+          late.erase(late.begin() + static_cast<std::ptrdiff_t>(one));
+        }
+    }
+  }
+  // Bound, not over and not being deleted.
+  static bool lives(const boost::json::object& pod) {
+    const auto phase = pod.at("status").at("phase").as_string();
+    return !StandInServer::node_of(pod).empty() && !pod.at("metadata").as_object().contains("deletionTimestamp") &&
+           phase != "Succeeded" && phase != "Failed";
+  }
+  static std::string task_of(const boost::json::object& pod) {
+    return std::string(pod.at("metadata").at("annotations").at("berth.dev/task").as_string());
+  }
+  // What must hold of the server at any time.
+  void check_always() {
+    for (const auto& [uid, times] : server.bindings) REQUIRE(times == 1);
+    std::set<std::string> seen;
+    for (const auto& [name, pod] : server.objects[Kind::kPod]) {
+      if (lives(pod)) REQUIRE(seen.insert(task_of(pod)).second);
+    }
+  }
+  // What must hold when all is quiet: each bound pod is a task that lives, on its node.
+  void check_quiet() {
+    for (const auto& [name, pod] : server.objects[Kind::kPod]) {
+      if (!lives(pod)) continue;
+      const std::string task = task_of(pod);
+      CAPTURE(name);
+      CAPTURE(task);
+      const auto key = task_of_text(task);
+      REQUIRE(key);
+      const state::JobState* job = state.job(key->job);
+      REQUIRE(job != nullptr);
+      REQUIRE(job->attempt.has_value());
+      CHECK(job->attempt->number == key->attempt);
+      CHECK(job->attempt->tasks[key->task].phase != TaskPhase::kExited);
+      CHECK(state.node(job->attempt->tasks[key->task].placement.node).spec.name == StandInServer::node_of(pod));
+    }
+  }
+};
+
+TEST_CASE("in any order of events, with lost answers and restarts, no pod is bound twice and no task has two pods") {
+  int late_bindings = 0;
+  const std::uint64_t seeds = std::getenv("BERTH_LONG") != nullptr ? 3'000 : 60;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    CAPTURE(seed);
+    Storm storm(seed);
+    for (int i = 0; i < 600; ++i) {
+      storm.trouble();
+      if (storm.random.chance(300)) storm.pass(1);
+      storm.step();
+      storm.check_always();
+    }
+    storm.faults = nullptr;
+    for (const Request& request : storm.late) storm.server.answer(request);
+    for (int i = 0; i < 100; ++i) {
+      storm.pass(2);
+      storm.server.run_kubelets();
+      storm.check_always();
+    }
+    storm.settle();
+    storm.check_quiet();
+    late_bindings += storm.late_bindings;
+    for (const std::string& error : storm.errors) {
+      CAPTURE(error);
+      CHECK((error.find("no such job") != std::string::npos || error.find("has finished") != std::string::npos));
+    }
+  }
+  CHECK(late_bindings > 20);  // else the test would show little
+}
+
+}  // namespace
+}  // namespace berth::kube

@@ -1,0 +1,299 @@
+// Tasks: each is one pod, from its binding to its end.
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+
+#include "kube/cluster_impl.h"
+#include "kube/json_reading.h"
+
+namespace berth::kube {
+namespace {
+
+constexpr std::int64_t kLookAgainMs = 5'000;   // a request that had no answer
+constexpr std::int64_t kTellAgainMs = 30'000;  // an exit that was not forgotten yet
+
+std::string at_path(const PodObject& pod) { return pod.name_space + "/" + pod.name; }
+
+}  // namespace
+
+void Cluster::Impl::perform(const Effect& effect) {
+  if (!open_) {
+    held_.push_back(effect);
+    return;
+  }
+  if (const auto* one = std::get_if<StartTask>(&effect)) return start(*one);
+  if (const auto* one = std::get_if<ForgetTask>(&effect)) return forget(one->key);
+  if (const auto* one = std::get_if<KillTask>(&effect)) return stop(one->key, one->grace_ms / 1000);
+  const auto& signal = std::get<SignalTask>(effect);
+  const auto task = tasks_.find(signal.key);
+  stop(signal.key, task == tasks_.end() ? 0 : task->second.start.grace_ms / 1000);
+}
+
+void Cluster::Impl::start(const StartTask& effect) {
+  const TaskKey& key = effect.key;
+  const auto [at, fresh] = tasks_.try_emplace(key);
+  Task& task = at->second;
+  if (!fresh) {  // known: what is known of it is told again
+    if (task.exit) command(ReportTaskExited{*task.exit});
+    if (!task.exit && task.started_told) command(ReportTaskStarted{key.job, key.attempt, key.task, key.incarnation});
+    return;
+  }
+  task.start = effect;
+  task.start.env.clear();
+  task.start.ranks.clear();
+  task.start.command.clear();
+  task.since = now_;
+  if (adopt(key, task)) return;
+  if (effect.was_running) {
+    exit_task(key, task, {ExitReason::kSupervisorLost, 1, "its pod is gone"});
+    return;
+  }
+  const auto group = group_of_job_.find(key.job);
+  if (group != group_of_job_.end() && group->second.starts_with(kAlone) &&
+      !pods_.contains(group->second.substr(kAlone.size()))) {  // no other pod will ever be this one
+    exit_task(key, task, {ExitReason::kKilled, 137, "its pod was deleted"});
+    return command(CancelJob{key.job, "kubernetes"});
+  }
+  waiting_tasks_.insert(key);
+  try_bind(key, task);
+}
+
+// Takes the pod that carries the key of the task already, from before a restart.
+bool Cluster::Impl::adopt(const TaskKey& key, Task& task) {
+  for (auto one = bound_.lower_bound({key, {}}); one != bound_.end() && one->first == key; ++one) {
+    const std::string uid = one->second;
+    Pod& pod = pods_.at(uid);
+    if (pod.assigned || pod.object.node != task.start.node ||
+        static_cast<std::size_t>(pod.object.request.gpus) != task.start.gpu_uuids.size())
+      continue;  // somebody wrote the key into a pod that is not what the core decided
+    task.pod = uid;
+    task.phase = TaskPhase::kBound;
+    pod.assigned = key;
+    waiting_tasks_.erase(key);
+    count_foreign(pod);
+    follow(uid, pod);
+    return true;
+  }
+  return false;
+}
+
+// Whether the pod asks for what the task was given, on a node that it selects. Pods that joined the group after it was
+// submitted were not seen by the core.
+bool Cluster::Impl::may_be(const Pod& pod, const Task& task) const {
+  const TaskRequest& request = pod.object.request;
+  const PodWish& wish = pod.object.wish;
+  if (!waits_to_be_bound(pod) || !wish.problem.empty() || request.cpu_milli != task.start.cpu_milli ||
+      request.memory_mib != task.start.memory_mib ||
+      static_cast<std::size_t>(request.gpus) != task.start.gpu_uuids.size())
+    return false;
+  const auto node = nodes_.find(task.start.node);
+  if (node == nodes_.end()) return true;
+  const Labels& labels = node->second.object.spec.labels;
+  return std::includes(labels.begin(), labels.end(), wish.node_selector.begin(), wish.node_selector.end());
+}
+
+// Returns the pod of the group that the task is to be: of those that ask for what the task was given, the one with the
+// task's number, else the first.
+Cluster::Impl::Pod* Cluster::Impl::pod_for(const TaskKey& key, const Task& task) {
+  const auto group = group_of_job_.find(key.job);
+  if (group == group_of_job_.end()) return nullptr;
+  Pod* best = nullptr;
+  for (const std::string& uid : groups_.at(group->second).pods) {
+    Pod& pod = pods_.at(uid);
+    if (!may_be(pod, task)) continue;
+    if (pod.object.index == static_cast<std::int64_t>(key.task)) return &pod;
+    if (best == nullptr || comes_before(pod, *best)) best = &pod;
+  }
+  return best;
+}
+
+void Cluster::Impl::try_bind(const TaskKey& key, Task& task) {
+  if (task.phase != TaskPhase::kWaitsForPod || task.stopping) return;
+  Pod* pod = pod_for(key, task);
+  if (pod == nullptr) return;
+  task.pod = pod->object.uid;
+  task.phase = TaskPhase::kBinding;
+  task.since = now_;
+  pod->assigned = key;
+  waiting_tasks_.erase(key);
+  send_binding(key, task, *pod);
+}
+
+void Cluster::Impl::bind_answered(const TaskKey& key, Task& task, int status, std::string_view body) {
+  if (task.phase != TaskPhase::kBinding) return;
+  const auto pod = pods_.find(task.pod);
+  if (pod == pods_.end()) return;  // its end was told when it went
+  if (status == 200 || status == 201) {
+    task.phase = TaskPhase::kBound;
+    if (task.stopping) send_delete(key, task, pod->second);
+    return follow(task.pod, pod->second);
+  }
+  if (status == 0 || status == 409 || status == 429 || status >= 500) return send_look(key, pod->second);
+  fail_start(key, task,
+             "the API server refused to bind pod " + at_path(pod->second.object) + " to node " + task.start.node +
+                 " (" + std::to_string(status) + "): " + shown(body, 300));
+}
+
+// Decides by the pod itself whether a binding has happened that was not confirmed.
+void Cluster::Impl::look_answered(const TaskKey& key, Task& task, int status, std::string_view body) {
+  if (task.phase != TaskPhase::kBinding) return;
+  const auto pod = pods_.find(task.pod);
+  if (pod == pods_.end()) return;
+  if (status == 404) return pod_gone(std::string(task.pod));
+  if (status != 200) return;  // asked again by tick
+  boost::system::error_code error;
+  const boost::json::value json = boost::json::parse({body.data(), body.size()}, error);
+  const boost::json::object* object = error ? nullptr : json.if_object();
+  if (object == nullptr) return;
+  auto read = read_pod(*object, options_.scheduler);
+  if (!read || read->uid != task.pod) return pod_gone(std::string(task.pod));
+  if (read->node.empty()) {
+    if (task.stopping) return fail_start(key, task, "it was stopped before its pod was bound");
+    task.since = now_;
+    return send_binding(key, task, pod->second);
+  }
+  if (read->task != key)
+    return fail_start(key, task,
+                      "pod " + at_path(*read) + " was bound to node " + shown(read->node, 80) + " by another");
+  task.phase = TaskPhase::kBound;
+  if (task.stopping) send_delete(key, task, pod->second);
+  follow(task.pod, pod->second);
+}
+
+// The pod is free again, if it is there and not bound.
+void Cluster::Impl::fail_start(const TaskKey& key, Task& task, const std::string& why) {
+  if (const auto pod = pods_.find(task.pod); pod != pods_.end()) {
+    pod->second.assigned.reset();
+    count_foreign(pod->second);
+  }
+  task.pod.clear();
+  exit_task(key, task, {ExitReason::kStartFailed, 1, why});
+}
+
+// Reports what the watch shows of a pod that is a task.
+void Cluster::Impl::follow(const std::string& uid, Pod& pod) {
+  if (!open_) return;
+  const PodObject& object = pod.object;
+  if (!pod.assigned) {
+    if (!object.task || !object.ours || object.node.empty() || is_over(object)) return;
+    const auto waits = tasks_.find(*object.task);
+    if (waits != tasks_.end() && waits->second.phase == TaskPhase::kWaitsForPod && carries_its_task(uid, pod)) {
+      adopt(waits->first, waits->second);
+    } else if (now_ - opened_ >= kUnclaimedMs && !object.leaving) {
+      send_stray_delete(pod);
+    }
+    return;
+  }
+  const auto found = tasks_.find(*pod.assigned);
+  if (found == tasks_.end()) return;
+  const TaskKey& key = found->first;
+  Task& task = found->second;
+  if (task.pod != uid || task.phase == TaskPhase::kExited) return;
+  if (task.phase == TaskPhase::kBinding) {
+    if (object.node.empty()) return;
+    if (object.task != key)
+      return fail_start(key, task,
+                        "pod " + at_path(object) + " was bound to node " + shown(object.node, 80) + " by another");
+    task.phase = TaskPhase::kBound;
+    if (task.stopping) send_delete(key, task, pod);
+  }
+  if (object.phase == PodPhase::kSucceeded || object.phase == PodPhase::kFailed)
+    return exit_task(key, task, object.end);
+  if (object.phase == PodPhase::kRunning && !task.started_told) {
+    task.started_told = true;
+    command(ReportTaskStarted{key.job, key.attempt, key.task, key.incarnation});
+  }
+}
+
+void Cluster::Impl::exit_task(const TaskKey& key, Task& task, const PodEnd& end) {
+  if (task.phase == TaskPhase::kExited) return;
+  task.phase = TaskPhase::kExited;
+  waiting_tasks_.erase(key);
+  task.exit = TaskExited{key.job, key.attempt, key.task, key.incarnation, end.reason, end.code, end.message};
+  task.exit_told = now_;
+  command(ReportTaskExited{*task.exit});
+  if (const auto node = nodes_.find(task.start.node); node != nodes_.end()) update_node(node->first, node->second);
+}
+
+void Cluster::Impl::stop(const TaskKey& key, std::int64_t grace_s) {
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end() || found->second.phase == TaskPhase::kExited) return;
+  Task& task = found->second;
+  task.grace_s = std::max<std::int64_t>(1, task.stopping ? std::min(task.grace_s, grace_s) : grace_s);
+  task.stopping = true;
+  if (task.phase == TaskPhase::kWaitsForPod)
+    return exit_task(key, task, {ExitReason::kKilled, 137, "it was stopped before it had a pod"});
+  if (task.phase == TaskPhase::kBinding) return;  // its end follows the answer
+  if (const auto pod = pods_.find(task.pod); pod != pods_.end()) send_delete(key, task, pod->second);
+}
+
+// A refusal does not keep the pod: it is deleted without the mark. Without an answer both are sent again.
+void Cluster::Impl::mark_answered(const TaskKey& key, Task& task, int status) {
+  if (status == 0 || status == 429 || status >= 500) return;
+  task.marked = true;
+  if (task.phase != TaskPhase::kBound || !task.stopping) return;
+  if (const auto pod = pods_.find(task.pod); pod != pods_.end()) send_delete(key, task, pod->second);
+}
+
+void Cluster::Impl::delete_answered(const TaskKey& key, Task& task, int status) {
+  static_cast<void>(key);
+  if (task.phase == TaskPhase::kExited) return;
+  if (status == 404 || status == 409) return pod_gone(std::string(task.pod));  // gone, or another of this name
+  if (status == 200 || status == 202) task.delete_asked = Timestamp::never();
+}
+
+void Cluster::Impl::forget(const TaskKey& key) {
+  waiting_tasks_.erase(key);
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end()) return;
+  const std::string uid = found->second.pod;
+  tasks_.erase(found);
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end() || pod->second.assigned != key) return;
+  pod->second.assigned.reset();  // where its node was lost it may still be there, and use what it had
+  count_foreign(pod->second);
+}
+
+void Cluster::Impl::tick_task(const TaskKey& key, Task& task) {
+  if (task.phase == TaskPhase::kExited) {
+    if (now_ - task.exit_told < kTellAgainMs) return;
+    task.exit_told = now_;
+    return command(ReportTaskExited{*task.exit});
+  }
+  if (task.phase == TaskPhase::kWaitsForPod) {
+    try_bind(key, task);
+    if (task.phase != TaskPhase::kWaitsForPod || now_ - task.since < options_.pod_wait_s * 1000) return;
+    return exit_task(key, task,
+                     {ExitReason::kStartFailed, 1,
+                      "its controller has not made its pod within " + std::to_string(options_.pod_wait_s) + " s"});
+  }
+  const auto pod = pods_.find(task.pod);
+  if (pod == pods_.end()) return;
+  if (task.phase == TaskPhase::kBinding && now_ - task.since >= kLookAgainMs) {
+    task.since = now_;
+    return send_look(key, pod->second);
+  }
+  if (task.phase == TaskPhase::kBound && task.stopping && !task.delete_asked.is_never() &&
+      now_ - task.delete_asked >= kLookAgainMs)
+    send_delete(key, task, pod->second);
+}
+
+void Cluster::Impl::answered(std::uint64_t id, int status, std::string_view body) {
+  const auto call = calls_.find(id);
+  if (call == calls_.end()) return;
+  const Call asked = call->second;
+  calls_.erase(call);
+  if (asked.asked == Asked::kTell) {
+    if (status == 403) warn("the API server allows no events or conditions of pods: " + shown(body, 200));
+    return;
+  }
+  const auto found = tasks_.find(asked.task);
+  if (found == tasks_.end()) return;
+  if (asked.asked == Asked::kBind) bind_answered(found->first, found->second, status, body);
+  if (asked.asked == Asked::kLook) look_answered(found->first, found->second, status, body);
+  if (asked.asked == Asked::kMark) mark_answered(found->first, found->second, status);
+  if (asked.asked == Asked::kDelete) delete_answered(found->first, found->second, status);
+}
+
+}  // namespace berth::kube

@@ -1,0 +1,58 @@
+#include "kube/owner_object.h"
+
+#include <algorithm>
+
+#include "kube/json_reading.h"
+#include "model/job.h"
+
+namespace berth::kube {
+namespace {
+
+bool is_below(const std::string& queue, const std::string& pattern) {
+  if (pattern.size() < 2 || !pattern.ends_with("/*")) return false;
+  const std::string_view parent = std::string_view(pattern).substr(0, pattern.size() - 1);  // with its '/'
+  return queue.size() > parent.size() && queue.starts_with(parent);
+}
+
+}  // namespace
+
+std::int32_t gang_size_of_job(const boost::json::object& job) {
+  const std::int64_t parallelism = integer_at(job, {"spec", "parallelism"}, 1);
+  if (text_at(job, {"spec", "completionMode"}) != "Indexed") return 1;
+  if (parallelism != integer_at(job, {"spec", "completions"}, 1)) return 1;
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(parallelism, 1, kMaxTasksPerJob));
+}
+
+std::int32_t gang_size_of_pod_group(const boost::json::object& group) {
+  const std::int64_t size =
+      integer_at(group, {"spec", "schedulingPolicy", "gang", "minCount"}, integer_at(group, {"spec", "minMember"}, 0));
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(size, 0, kMaxTasksPerJob));
+}
+
+std::vector<std::string> queues_of_namespace(const boost::json::object& name_space) {
+  std::vector<std::string> queues;
+  std::string text = text_at(name_space, {"metadata", "annotations", "berth.dev/queues"});
+  std::replace_if(
+      text.begin(), text.end(), [](char letter) { return letter == ' ' || letter == '\n' || letter == '\t'; }, ',');
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) queues.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return queues;
+}
+
+std::string queue_for(const std::string& asked, const std::vector<std::string>& allowed) {
+  if (asked.empty()) return allowed.empty() || allowed.front().ends_with("/*") ? std::string() : allowed.front();
+  std::string dotted = asked;
+  std::replace(dotted.begin(), dotted.end(), '.', '/');
+  for (const std::string& wanted : {asked, dotted}) {
+    for (const std::string& one : allowed) {
+      if (one == wanted || is_below(wanted, one)) return wanted;
+    }
+  }
+  return {};
+}
+
+}  // namespace berth::kube

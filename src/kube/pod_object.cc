@@ -1,0 +1,233 @@
+#include "kube/pod_object.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "kube/json_reading.h"
+#include "kube/pod_request.h"
+
+namespace berth::kube {
+namespace {
+
+namespace json = boost::json;
+
+// Names become parts of paths: the API server makes none with other letters.
+bool is_path_part(std::string_view name) {
+  return !name.empty() && name.size() <= 253 && name.front() != '.' &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == std::string_view::npos;
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+void refuse(PodWish& wish, std::string why) {
+  if (wish.problem.empty()) wish.problem = std::move(why);
+}
+
+std::string label(const json::object& pod, std::string_view key) { return text_at(pod, {"metadata", "labels", key}); }
+std::string annotation(const json::object& pod, std::string_view key) {
+  return text_at(pod, {"metadata", "annotations", key});
+}
+
+void read_owner(const json::object& pod, PodObject& object) {
+  for (const json::object* owner : objects_at(pod, {"metadata", "ownerReferences"})) {
+    if (!true_at(*owner, {"controller"})) continue;
+    object.owner_uid = text_at(*owner, {"uid"});
+    object.wish.owner_kind = text_at(*owner, {"kind"});
+    const std::string version = text_at(*owner, {"apiVersion"});
+    if (object.wish.owner_kind == "Job" && !version.empty() && !version.starts_with("batch/"))
+      object.wish.owner_kind += " of " + shown(version, 80);  // such as Volcano's: another kind
+    object.wish.owner_name = text_at(*owner, {"name"});
+  }
+}
+
+void read_group(const json::object& pod, PodObject& object) {
+  PodWish& wish = object.wish;
+  wish.pod_group = text_at(pod, {"spec", "schedulingGroup", "podGroupName"});
+  wish.group_name = label(pod, "berth.dev/group");
+  const std::string size = label(pod, "berth.dev/group-size");
+  if (!wish.group_name.empty() &&
+      (!read_number(size, wish.group_size) || wish.group_size < 1 || wish.group_size > kMaxTasksPerJob))
+    refuse(wish, "label berth.dev/group-size: '" + shown(size, 40) + "' is no number of pods from 1 to " +
+                     std::to_string(kMaxTasksPerJob));
+  std::int32_t index = -1;
+  for (const std::string_view key : {"batch.kubernetes.io/job-completion-index", "berth.dev/index"}) {
+    if (read_number(annotation(pod, key), index) && index >= 0) object.index = index;
+  }
+}
+
+void read_node_affinity(const json::object& pod, PodWish& wish) {
+  const auto terms = objects_at(
+      pod, {"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"});
+  if (terms.empty()) return;
+  if (terms.size() > 1 || terms.front()->contains("matchFields"))
+    return refuse(wish, "required node affinity with several terms or matchFields is not supported");
+  for (const json::object* expression : objects_at(*terms.front(), {"matchExpressions"})) {
+    const json::array* values = array_at(*expression, {"values"});
+    const json::string* value = values != nullptr && values->size() == 1 ? values->front().if_string() : nullptr;
+    if (text_at(*expression, {"operator"}) != "In" || value == nullptr)
+      return refuse(wish, "required node affinity other than 'In' with one value is not supported (key " +
+                              shown(text_at(*expression, {"key"}), 80) + ")");
+    wish.node_selector.emplace_back(text_at(*expression, {"key"}), std::string(*value));
+  }
+}
+
+void read_nodes(const json::object& pod, PodWish& wish) {
+  if (const json::object* selector = object_at(pod, {"spec", "nodeSelector"})) {
+    for (const auto& [key, value] : *selector) {
+      if (const json::string* text = value.if_string()) wish.node_selector.emplace_back(key, *text);
+    }
+  }
+  read_node_affinity(pod, wish);
+  std::sort(wish.node_selector.begin(), wish.node_selector.end());
+  wish.node_selector.erase(std::unique(wish.node_selector.begin(), wish.node_selector.end()), wish.node_selector.end());
+  for (const json::object* toleration : objects_at(pod, {"spec", "tolerations"})) {
+    if (text_at(*toleration, {"effect"}) == "PreferNoSchedule") continue;
+    Toleration one{text_at(*toleration, {"key"}), text_at(*toleration, {"value"}),
+                   text_at(*toleration, {"operator"}) == "Exists"};
+    if (one.key.empty() && !one.exists) continue;
+    wish.tolerations.push_back(std::move(one));
+  }
+}
+
+// Names what decides where a pod may run and berth does not do yet: it is refused, not ignored.
+void refuse_what_is_not_supported(const json::object& pod, PodWish& wish) {
+  constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+  for (const std::string_view kind : {"podAffinity", "podAntiAffinity"}) {
+    const json::array* terms = array_at(pod, {"spec", "affinity", kind, kRequired});
+    if (terms != nullptr && !terms->empty()) refuse(wish, "required " + std::string(kind) + " is not supported");
+  }
+  for (const json::object* constraint : objects_at(pod, {"spec", "topologySpreadConstraints"})) {
+    if (text_at(*constraint, {"whenUnsatisfiable"}) != "ScheduleAnyway")
+      refuse(wish, "topologySpreadConstraints with DoNotSchedule are not supported");
+  }
+  for (const json::object* volume : objects_at(pod, {"spec", "volumes"})) {
+    if (volume->contains("persistentVolumeClaim") || volume->contains("ephemeral"))
+      refuse(wish,
+             "volume '" + shown(text_at(*volume, {"name"}), 80) + "' of a PersistentVolumeClaim is not supported");
+  }
+  if (const json::array* claims = array_at(pod, {"spec", "resourceClaims"}); claims != nullptr && !claims->empty())
+    refuse(wish, "resourceClaims (dynamic resource allocation) are not supported");
+}
+
+void read_ports(const json::object& pod, PodWish& wish) {
+  for (const json::object* container : objects_at(pod, {"spec", "containers"})) {
+    for (const json::object* port : objects_at(*container, {"ports"})) {
+      const std::int64_t number = integer_at(*port, {"hostPort"}, 0);
+      if (number > 0 && number <= kLastPort) wish.ports.push_back(static_cast<std::int32_t>(number));
+    }
+  }
+  std::sort(wish.ports.begin(), wish.ports.end());
+  wish.ports.erase(std::unique(wish.ports.begin(), wish.ports.end()), wish.ports.end());
+}
+
+void read_terms(const json::object& pod, PodObject& object) {
+  PodWish& wish = object.wish;
+  for (const std::string_view key : {"berth.dev/queue", "kueue.x-k8s.io/queue-name"}) {
+    if (wish.queue.empty()) wish.queue = label(pod, key);
+  }
+  if (wish.queue.empty()) wish.queue = annotation(pod, "berth.dev/queue");  // paths with '/' are no label values
+  wish.priority_class = label(pod, "berth.dev/priority-class");
+  if (wish.priority_class.empty()) wish.priority_class = text_at(pod, {"spec", "priorityClassName"});
+  wish.topology = {annotation(pod, "berth.dev/topology-required"), annotation(pod, "berth.dev/topology-preferred")};
+  if (const std::string word = label(pod, "berth.dev/class"); !word.empty()) {
+    wish.job_class = enum_from_name<JobClass>(word);
+    if (!wish.job_class)
+      refuse(wish, "label berth.dev/class: '" + shown(word, 40) + "' is none of training, inference, dev, batch");
+  }
+  wish.time_limit_s = std::max<std::int64_t>(0, integer_at(pod, {"spec", "activeDeadlineSeconds"}, 0));
+  wish.grace_s = std::clamp<std::int64_t>(integer_at(pod, {"spec", "terminationGracePeriodSeconds"}, 30), 1, 86'400);
+  if (const std::string how = annotation(pod, "berth.dev/checkpoint"); !how.empty()) {
+    wish.saves_on_signal = how == "on-signal";
+    if (!wish.saves_on_signal)
+      refuse(wish, "annotation berth.dev/checkpoint: '" + shown(how, 40) + "' is not on-signal");
+  }
+}
+
+PodPhase phase_of(const json::object& pod) {
+  const std::string phase = text_at(pod, {"status", "phase"});
+  if (phase == "Running") return PodPhase::kRunning;
+  if (phase == "Succeeded") return PodPhase::kSucceeded;
+  return phase == "Failed" ? PodPhase::kFailed : PodPhase::kPending;
+}
+
+// The first container that failed speaks for the pod.
+PodEnd end_of(const json::object& pod, PodPhase phase) {
+  PodEnd end;
+  if (phase == PodPhase::kSucceeded) return end;
+  end = {ExitReason::kExited, 1, shown(text_at(pod, {"status", "reason"}) + " " + text_at(pod, {"status", "message"}))};
+  const std::string why = text_at(pod, {"status", "reason"});
+  if (why == "UnexpectedAdmissionError" || why.rfind("OutOf", 0) == 0 || why == "NodeAffinity")
+    end.reason = ExitReason::kStartFailed;
+  for (const json::object* container : objects_at(pod, {"status", "containerStatuses"})) {
+    const json::object* ended = object_at(*container, {"state", "terminated"});
+    const std::int64_t code = ended == nullptr ? 0 : integer_at(*ended, {"exitCode"}, 0);
+    if (code == 0) continue;
+    end.code = static_cast<std::int32_t>(std::clamp<std::int64_t>(code, 1, 255));
+    if (text_at(*ended, {"reason"}) == "OOMKilled") end.reason = ExitReason::kOutOfMemory;
+    end.message = shown(text_at(*ended, {"reason"}) + " " + text_at(*ended, {"message"}));
+    break;
+  }
+  return end;
+}
+
+}  // namespace
+
+std::string text_of_task(const TaskKey& key) {
+  return std::to_string(key.job.value()) + "/" + std::to_string(key.attempt) + "/" + std::to_string(key.task) + "/" +
+         std::to_string(key.incarnation);
+}
+
+std::optional<TaskKey> task_of_text(std::string_view text) {
+  TaskKey key;
+  std::uint64_t job = 0;
+  const auto read_part = [&text](auto& number, bool last) {
+    const std::size_t end = last ? text.size() : text.find('/');
+    if (end == std::string_view::npos || !read_number(text.substr(0, end), number)) return false;
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return true;
+  };
+  if (!read_part(job, false) || !read_part(key.attempt, false) || !read_part(key.task, false) ||
+      !read_part(key.incarnation, true))
+    return {};
+  key.job = JobId(job);
+  return key;
+}
+
+Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler) {
+  PodObject object;
+  object.uid = text_at(pod, {"metadata", "uid"});
+  object.name_space = text_at(pod, {"metadata", "namespace"});
+  object.name = text_at(pod, {"metadata", "name"});
+  if (object.uid.empty() || !is_path_part(object.name) || !is_path_part(object.name_space))
+    return Error{ErrorCode::kInvalid, "a Pod without metadata.uid, or whose namespace or name is none"};
+  object.created = text_at(pod, {"metadata", "creationTimestamp"});
+  object.node = text_at(pod, {"spec", "nodeName"});
+  object.ours = text_at(pod, {"spec", "schedulerName"}) == scheduler;
+  object.leaving = !text_at(pod, {"metadata", "deletionTimestamp"}).empty();
+  object.gated = !objects_at(pod, {"spec", "schedulingGates"}).empty();
+  object.phase = phase_of(pod);
+  if (object.phase == PodPhase::kSucceeded || object.phase == PodPhase::kFailed) object.end = end_of(pod, object.phase);
+  object.task = task_of_text(annotation(pod, kTaskAnnotation));
+  object.log = annotation(pod, kLogAnnotation);
+  auto request = read_request(pod);
+  object.unreadable = !request;
+  if (!request) {
+    refuse(object.wish, request.error().message);
+  } else {
+    object.request = std::move(request->request);
+    if (!request->unknown.empty()) refuse(object.wish, "resource " + request->unknown + " is not supported");
+  }
+  read_owner(pod, object);
+  read_group(pod, object);
+  read_nodes(pod, object.wish);
+  read_ports(pod, object.wish);
+  read_terms(pod, object);
+  refuse_what_is_not_supported(pod, object.wish);
+  return object;
+}
+
+}  // namespace berth::kube

@@ -1,0 +1,134 @@
+#include "kube/pod_request.h"
+
+#include <algorithm>
+
+#include "kube/json_reading.h"
+#include "kube/quantity.h"
+
+namespace berth::kube {
+namespace {
+
+namespace json = boost::json;
+constexpr std::size_t kMostContainers = 1000;
+
+struct Ask {
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  std::int64_t gpus = 0;
+
+  Ask& operator+=(const Ask& other) {
+    cpu_milli += other.cpu_milli;
+    memory_mib += other.memory_mib;
+    gpus += other.gpus;
+    return *this;
+  }
+};
+
+Ask larger(const Ask& a, const Ask& b) {
+  return {std::max(a.cpu_milli, b.cpu_milli), std::max(a.memory_mib, b.memory_mib), std::max(a.gpus, b.gpus)};
+}
+
+// What no node has. A sum of as many pods as there can be stays within 64 bits.
+Ask bounded(const Ask& ask) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  return {std::min(ask.cpu_milli, kMost), std::min(ask.memory_mib, kMost), std::min(ask.gpus, std::int64_t{1} << 30)};
+}
+
+bool is_passed_over(std::string_view resource) {
+  return resource == "ephemeral-storage";  // the kubelet evicts for it
+}
+
+Result<void> add_resource(std::string_view resource, const json::value& value, Ask& ask, std::string& unknown) {
+  std::string quantity;
+  if (const json::string* text = value.if_string()) quantity = std::string(*text);
+  if (const std::int64_t* number = value.if_int64()) quantity = std::to_string(*number);
+  const auto into = [&](std::int64_t& amount, Result<std::int64_t> read) -> Result<void> {
+    if (!read) return Error{ErrorCode::kInvalid, shown(resource, 80) + ": " + read.error().message};
+    amount = *read;
+    return {};
+  };
+  if (resource == "cpu") return into(ask.cpu_milli, milli_of(quantity));
+  if (resource == "memory") return into(ask.memory_mib, mib_of(quantity));
+  if (resource == "nvidia.com/gpu") return into(ask.gpus, whole_of(quantity));
+  if (!is_passed_over(resource) && unknown.empty()) unknown = shown(resource, 120);
+  return {};
+}
+
+Result<Ask> ask_of(const json::object& resources, std::string& unknown) {
+  Ask ask;
+  for (const std::string_view kind : {"limits", "requests"}) {  // requests come last: they win
+    const json::object* all = object_at(resources, {kind});
+    if (all == nullptr) continue;
+    for (const auto& [resource, value] : *all) {
+      if (auto ok = add_resource(resource, value, ask, unknown); !ok) return ok.error();
+    }
+  }
+  return ask;
+}
+
+Result<Ask> ask_of_container(const json::object& container, std::string& unknown) {
+  const json::object* resources = object_at(container, {"resources"});
+  if (resources == nullptr) return Ask{};
+  auto ask = ask_of(*resources, unknown);
+  if (!ask)
+    return Error{ErrorCode::kInvalid,
+                 "container '" + shown(text_at(container, {"name"}), 80) + "': " + ask.error().message};
+  return ask;
+}
+
+Result<Ask> overhead_of(const json::object& pod, std::string& unknown) {
+  Ask ask;
+  const json::object* overhead = object_at(pod, {"spec", "overhead"});
+  if (overhead == nullptr) return ask;
+  for (const auto& [resource, value] : *overhead) {
+    if (auto ok = add_resource(resource, value, ask, unknown); !ok) return ok.error();
+  }
+  return ask;
+}
+
+}  // namespace
+
+Result<PodRequest> read_request(const json::object& pod) {
+  PodRequest read;
+  const auto containers = objects_at(pod, {"spec", "containers"});
+  const auto before = objects_at(pod, {"spec", "initContainers"});
+  if (containers.size() + before.size() > kMostContainers)
+    return Error{ErrorCode::kInvalid, "it has " + std::to_string(containers.size() + before.size()) +
+                                          " containers; the most is " + std::to_string(kMostContainers)};
+  Ask sidecars;
+  Ask most;
+  for (const json::object* container : before) {
+    auto ask = ask_of_container(*container, read.unknown);
+    if (!ask) return ask.error();
+    Ask with = sidecars;
+    with += *ask;
+    most = larger(most, with);
+    if (text_at(*container, {"restartPolicy"}) == "Always") sidecars = with;
+  }
+  Ask sum = sidecars;
+  for (const json::object* container : containers) {
+    auto ask = ask_of_container(*container, read.unknown);
+    if (!ask) return ask.error();
+    sum += *ask;
+  }
+  Ask all = larger(most, sum);
+  if (const json::object* resources = object_at(pod, {"spec", "resources"})) {  // of the whole pod
+    const auto ask = ask_of(*resources, read.unknown);
+    if (!ask) return ask.error();
+    all = {ask->cpu_milli > 0 ? ask->cpu_milli : all.cpu_milli, ask->memory_mib > 0 ? ask->memory_mib : all.memory_mib,
+           std::max(ask->gpus, all.gpus)};
+  }
+  const auto overhead = overhead_of(pod, read.unknown);
+  if (!overhead) return overhead.error();
+  all += *overhead;
+  all = bounded(all);
+  if (all.gpus > static_cast<std::int64_t>(kMaxGpusPerNode) && read.unknown.empty())
+    read.unknown =
+        "nvidia.com/gpu: " + std::to_string(all.gpus) + " in one pod, over " + std::to_string(kMaxGpusPerNode) + ",";
+  read.request.cpu_milli = all.cpu_milli;
+  read.request.memory_mib = all.memory_mib;
+  read.request.gpus = static_cast<std::int32_t>(all.gpus);
+  return read;
+}
+
+}  // namespace berth::kube

@@ -1,0 +1,23 @@
+#pragma once
+// What a pod asks a node for.
+
+#include <boost/json/fwd.hpp>
+#include <string>
+
+#include "base/result.h"
+#include "model/node.h"
+#include "model/resources.h"
+
+namespace berth::kube {
+
+struct PodRequest {
+  TaskRequest request;
+  std::string unknown;  // a resource that berth does not schedule; empty: none
+};
+
+// Returns the effective request, as Kubernetes defines it: the larger of the sum of the containers and of each init
+// container, with the sidecars that run by then, plus the overhead. A limit stands for a request that is missing.
+// Error: a quantity is none, or the sum is too large; it names the container.
+Result<PodRequest> read_request(const boost::json::object& pod);
+
+}  // namespace berth::kube

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""deploy/kubernetes on a real API server: the manifests are taken, the rights are those that berth needs and no more."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+from cluster import Refused, wait_until
+from fleet import DEPLOY, Fleet, main
+from server import berth_binary
+
+FORBIDDEN = [("get", "secrets"), ("list", "secrets"), ("create", "pods"), ("create", "pods/exec"), ("create", "pods/eviction"),
+             ("patch", "nodes"), ("delete", "nodes"), ("update", "pods"), ("patch", "pods"), ("get", "configmaps"),
+             ("escalate", "clusterroles"), ("impersonate", "users"), ("create", "serviceaccounts/token"),
+             ("update", "leases.coordination.k8s.io"), ("patch", "jobs.batch"), ("create", "rolebindings.rbac.authorization.k8s.io")]
+
+
+def the_manifests_are_taken_and_a_pod_is_made(cluster, kubeconfig):
+    """All files together in a cluster that has none of them, and again. The pod passes the strictest pod security standard,
+    which its namespace enforces. This case is the last: the account is another one now."""
+    cluster.kubectl("delete", "-k", DEPLOY, "--ignore-not-found")
+    wait_until(lambda: cluster.get("/api/v1/namespaces/berth") is None, "the namespace is gone")
+    made = cluster.kubectl("apply", "-k", DEPLOY).splitlines()
+    assert len(made) >= 10 and all(line.endswith(" created") for line in made), made
+    again = cluster.kubectl("apply", "-k", DEPLOY).splitlines()
+    assert [line.rsplit(" ", 1)[0] for line in again] == [line.rsplit(" ", 1)[0] for line in made], again
+    namespace = cluster.get("/api/v1/namespaces/berth")
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    pod = wait_until(lambda: cluster.get("/api/v1/namespaces/berth/pods/berth-0"), lambda: "the pod of the StatefulSet is made: " +
+                     str(cluster.events_of("berth", "berth")))
+    assert pod["spec"]["serviceAccountName"] == "berth" and pod["spec"]["containers"][0]["readinessProbe"], pod["spec"]
+    root = {"metadata": {"name": "root"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    try:
+        cluster.make("/api/v1/namespaces/berth/pods", root)
+        raise AssertionError("the namespace takes a pod that may be root")
+    except Refused as refused:
+        assert refused.status == 403 and "restricted" in str(refused), refused
+
+
+def the_arguments_of_the_manifest_are_taken(cluster, kubeconfig):
+    """The command line of the StatefulSet starts a server, and its probe answers; only paths and port are others."""
+    listed = json.loads(cluster.kubectl("apply", "-f", os.path.join(DEPLOY, "berth.yaml"), "--dry-run=client", "-o", "json"))
+    container = next(one for one in listed["items"] if one["kind"] == "StatefulSet")["spec"]["template"]["spec"]["containers"][0]
+    config = json.loads(cluster.kubectl("apply", "-f", os.path.join(DEPLOY, "config.yaml"), "--dry-run=client", "-o", "json"))
+    with Fleet(cluster, kubeconfig, start=False) as fleet:
+        with open(fleet.config, "w") as file:
+            file.write(config["data"]["cluster.yaml"])
+        given = [word for word in container["args"] if word.startswith("--") and word not in ("--data", "--config", "--port")]
+        assert container["args"][0] == "serve" and given == ["--backend"], container["args"]
+        fleet.server.flags = ["--backend", "kubernetes", "--kubeconfig", kubeconfig]
+        fleet.start()
+        assert container["startupProbe"]["exec"]["command"] == ["berth", "status"]
+        fleet.berth("status")
+        fleet.server.kill()
+        ran = subprocess.run([berth_binary(), "status"], capture_output=True, check=False, env={
+            **os.environ, "BERTH_SERVER": f"http://127.0.0.1:{fleet.server.port}",
+            "BERTH_TOKEN_FILE": os.path.join(fleet.server.data, "token")})
+        assert ran.returncode != 0, "the probe fails when the server is dead"
+
+
+def the_account_may_do_what_berth_does_and_no_more(cluster, kubeconfig):
+    def may(verb, what):
+        resource, _, part = what.partition("/")
+        return cluster.kubectl("auth", "can-i", verb, resource, "-n", "default", *(["--subresource=" + part] if part else []),
+                               kubeconfig=kubeconfig, code=None).splitlines()[0]
+    for verb, what in FORBIDDEN:
+        assert may(verb, what) == "no", (verb, what)
+    for verb, what in [("create", "pods/binding"), ("delete", "pods"), ("patch", "pods/status")]:
+        assert may(verb, what) == "yes", (verb, what)
+
+
+def each_right_is_needed(cluster, kubeconfig):
+    """Without any one rule berth does not start, and names what is missing."""
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles/berth"
+    whole = cluster.get(roles)["rules"]
+    with Fleet(cluster, kubeconfig, start=False) as fleet:
+        try:
+            for number, rule in enumerate(whole):
+                cluster.patch(roles, {"rules": whole[:number] + whole[number + 1:]})
+                server = fleet.new_server(f"without-{number}")
+                assert not server.start(patience_s=60), f"it starts without {rule}"
+                resource = rule["resources"][0]
+                assert re.search(re.escape(resource.split("/")[0]), server.tail()), (rule, server.tail())
+        finally:
+            cluster.patch(roles, {"rules": whole})
+        fleet.start()
+
+
+def its_requests_have_a_priority_level(cluster, kubeconfig):
+    cluster.kubectl("apply", "-f", os.path.join(DEPLOY, "berth.yaml"))
+    schema = cluster.get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/berth")["metadata"]["uid"]
+
+    def matched():
+        said = cluster.kubectl("get", "--raw", "/api/v1/nodes", "-v=8", kubeconfig=kubeconfig, code=None)
+        ran = subprocess.run([os.path.join(cluster.bin, "kubectl"), "--kubeconfig", kubeconfig, "get", "nodes", "-v=9"],
+                             capture_output=True, text=True, check=False)
+        return schema in said + ran.stdout + ran.stderr
+    wait_until(matched, "the FlowSchema berth takes its requests", 30)
+    cluster.kubectl("delete", "-f", os.path.join(DEPLOY, "berth.yaml"))
+
+
+def the_image_has_the_libraries(cluster, kubeconfig):
+    """No registry can be reached here, so the image is not built: but the packages of its Containerfile bring each library
+    that the program links, as Debian's own records have it."""
+    with open(os.path.join(DEPLOY, "Containerfile")) as file:
+        last = file.read().split("\nFROM ")[-1]
+    packages = set(re.findall(r"^\s+([a-z0-9.+-]+) \\$", last, re.M))
+    needed = set(re.findall(r"NEEDED.*\[(.+?)\]", subprocess.run(["readelf", "-d", berth_binary()], capture_output=True, text=True,
+                                                                check=True).stdout))
+    for library in sorted(needed):
+        owners = {line.split(":")[0] for line in subprocess.run(["dpkg", "-S", "*/" + library], capture_output=True, text=True,
+                                                                check=False).stdout.splitlines()}
+        owners -= {owner for owner in owners if owner.endswith(("-dev", "-i386"))}
+        base = owners & {"libc6", "libstdc++6", "libgcc-s1"}  # of every image of Debian, or brought by the others
+        assert base or owners & packages, f"{library} is of {owners}, which the Containerfile does not install"
+
+
+if __name__ == "__main__":
+    sys.exit(main([the_arguments_of_the_manifest_are_taken,
+                   the_account_may_do_what_berth_does_and_no_more, each_right_is_needed, its_requests_have_a_priority_level,
+                   the_image_has_the_libraries, the_manifests_are_taken_and_a_pod_is_made]))

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""berth as the scheduler of a real API server: its nodes, pods, gangs and Jobs, each made as a user would make them."""
+import json
+import sys
+import time
+
+from cluster import Refused, condition, gpus_of, node_of, wait_until
+from fleet import Fleet, main
+
+# Native gangs (PodGroup) are a beta of this version that is off by default.
+GATES, RUNTIME = "GenericWorkload=true", "scheduling.k8s.io/v1beta1=true"
+
+
+def nodes_appear(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        one, = fleet.add_nodes(1, labels={"topology.kubernetes.io/zone": "z1", "topology.kubernetes.io/rack": "r7"})
+        plain, = fleet.add_nodes(1, gpus=0)
+        wait_until(lambda: fleet.node(one) and fleet.node(plain), "both nodes")
+        lines = {line.split()[0]: line for line in fleet.berth("nodes").splitlines() if line.strip()}
+        assert one in lines and "H100" in lines[one], lines
+        assert plain in lines and "H100" not in lines[plain], lines
+        assert len(fleet.node(one)["gpus"]) == 8 and not fleet.node(plain).get("gpus"), fleet.node(one)
+        assert "r7" in json.dumps(fleet.node(one)), fleet.node(one)
+
+
+def a_pod_is_bound_and_runs(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        node, = fleet.add_nodes(1)
+        fleet.make(fleet.pod("single", 2))
+        pod, = fleet.wait_bound("single", 1)
+        assert node_of(pod) == node and pod["metadata"]["annotations"].get("berth.dev/task"), pod["metadata"]
+        assert condition(pod, "PodScheduled")["status"] == "True"
+        wait_until(lambda: "running" in fleet.berth("jobs", "--all", code=None).lower(), "berth says that it runs")
+        fleet.cluster.delete(f"/api/v1/namespaces/{fleet.namespace}/pods/single")
+        fleet.make(fleet.pod("next", 8))
+        fleet.wait_bound("next", 1)  # its GPUs are free again
+
+
+def a_gang_is_bound_whole_or_not_at_all(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1, gpus=4)
+        gang = fleet.gang("g", 8)
+        fleet.make(*gang[:5])
+        time.sleep(2)
+        assert not fleet.bound("g"), "it is not whole yet"
+        fleet.make(*gang[5:])
+        fleet.wait_reason("g-0", "room for only 4 of its 8 tasks")
+        fleet.wait_event("g-0", "room for only 4")
+        assert not fleet.bound("g"), "four GPUs are too few for eight"
+        fleet.add_nodes(1, gpus=4)
+        fleet.wait_bound("g", 8)
+        fleet.check_room()
+
+
+def a_native_pod_group_is_a_gang(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1, gpus=4)
+        cluster.make(f"/apis/scheduling.k8s.io/v1beta1/namespaces/{fleet.namespace}/podgroups", {
+            "apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": "native"},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}})
+        pods = [fleet.pod(f"native-{number}", 1, schedulingGroup={"podGroupName": "native"}) for number in range(3)]
+        fleet.make(*pods[:2])
+        time.sleep(2)
+        assert not fleet.bound("native"), fleet.states()
+        fleet.make(pods[2])
+        fleet.wait_bound("native", 3)
+
+
+def a_job_runs_and_completes(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(2, gpus=4)
+        fleet.job("train", 6, runs_for="3s")
+        fleet.wait_bound("train", 6)
+        path = f"/apis/batch/v1/namespaces/{fleet.namespace}/jobs/train"
+        wait_until(lambda: cluster.get(path)["status"].get("succeeded") == 6, "all six completed")
+        wait_until(lambda: fleet.outcomes("train") == ["succeeded"],
+                   lambda: f"berth says so: {fleet.berth('jobs', '--all', code=None)}")
+        fleet.make(fleet.pod("after", 4))
+        fleet.wait_bound("after", 1)
+
+
+def a_cordoned_node_gets_nothing(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        node, = fleet.add_nodes(1)
+        cluster.kubectl("cordon", node)
+        fleet.make(fleet.pod("late", 1))
+        fleet.wait_reason("late", ".")
+        assert not fleet.bound("late")
+        cluster.kubectl("uncordon", node)
+        fleet.wait_bound("late", 1)
+
+
+def a_taint_keeps_out_who_does_not_tolerate_it(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1, taints=[{"key": "example.com/team", "value": "x", "effect": "NoSchedule"}])
+        fleet.make(fleet.pod("stranger", 1))
+        fleet.make(fleet.pod("tolerant", 1, tolerations=[{"key": "example.com/team", "operator": "Equal", "value": "x",
+                                                          "effect": "NoSchedule"}]))
+        fleet.wait_bound("tolerant", 1)
+        assert not fleet.bound("stranger")
+        other, = fleet.add_nodes(1, labels={"disk": "nvme"})
+        pod, = fleet.wait_bound("stranger", 1)
+        assert node_of(pod) == other
+        fleet.make(fleet.pod("selects", 1, nodeSelector={"disk": "nvme"}))
+        assert node_of(fleet.wait_bound("selects", 1)[0]) == other
+
+
+def a_deleted_node_s_gang_runs_elsewhere(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        first, = fleet.add_nodes(1)
+        fleet.job("train", 2, gpus=4)
+        fleet.wait_bound("train", 2)
+        second, = fleet.add_nodes(1)
+        cluster.delete(f"/api/v1/nodes/{first}")
+        for pod in fleet.pods("train"):  # what the garbage collector of pods does after a minute
+            cluster.delete(f"/api/v1/namespaces/{fleet.namespace}/pods/{pod['metadata']['name']}", 0)
+
+        def moved():
+            pods = fleet.bound("train")
+            return len(pods) == 2 and {node_of(pod) for pod in pods} == {second}
+        wait_until(moved, lambda: f"all are on {second}: {fleet.states()}", 90)
+        fleet.check_room()
+
+
+def a_drained_node_s_pods_run_elsewhere(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        first, = fleet.add_nodes(1)
+        fleet.job("train", 1, gpus=2)
+        fleet.wait_bound("train", 1)
+        second, = fleet.add_nodes(1)
+        cluster.kubectl("drain", first, "--ignore-daemonsets", "--timeout=60s")
+        wait_until(lambda: [node_of(pod) for pod in fleet.bound("train")] == [second],
+                   lambda: f"it is on {second}: {fleet.states()}", 90)
+
+
+def a_deployment_s_pods_come_and_go(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        pod = fleet.pod("x", 2, {"app": "serve"})
+        pod["spec"]["restartPolicy"] = "Always"
+        cluster.make(f"/apis/apps/v1/namespaces/{fleet.namespace}/deployments", {
+            "metadata": {"name": "serve"}, "spec": {"replicas": 4, "selector": {"matchLabels": {"app": "serve"}}, "template": {
+                "metadata": {"labels": {"app": "serve"}}, "spec": pod["spec"]}}})
+        fleet.wait_bound("serve", 4)
+        fleet.make(fleet.pod("waits", 6))
+        fleet.wait_reason("waits", "GPU")
+        cluster.kubectl("scale", "deployment", "serve", "--replicas=1", "-n", fleet.namespace)
+        fleet.wait_bound("waits", 1)
+        assert len(fleet.bound("serve")) == 1, fleet.states()
+        fleet.check_room()
+
+
+def a_namespace_may_go_under_a_running_gang(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        space = fleet.namespace + "-gone"
+        fleet.add_namespace(space, "red")
+        fleet.job("train", 4, gpus=2, namespace=space)
+        fleet.wait_bound("train", 4, namespace=space)
+        cluster.kubectl("delete", "namespace", space)
+        fleet.namespaces.remove(space)
+        fleet.make(fleet.pod("next", 8))
+        fleet.wait_bound("next", 1)
+
+
+def foreign_pods_leave_less_room(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        node, = fleet.add_nodes(1)
+        foreign = fleet.pod("foreign", 6)
+        foreign["spec"].update(schedulerName="somebody-else", nodeName=node)
+        fleet.make(foreign)
+        wait_until(lambda: "foreign" in [pod["metadata"]["name"] for pod in fleet.bound()], "it is on the node")
+        time.sleep(1)
+        fleet.make(*fleet.gang("g", 4))
+        fleet.wait_reason("g-0", "GPU")
+        assert not fleet.bound("g")
+        fleet.check_room()
+        cluster.delete(f"/api/v1/namespaces/{fleet.namespace}/pods/foreign")
+        fleet.wait_bound("g", 4)
+
+
+def pods_bound_by_others_meanwhile_are_not_counted_twice(cluster, kubeconfig):
+    """A pod that names berth, but that somebody else binds: it is foreign use, and berth goes on."""
+    with Fleet(cluster, kubeconfig) as fleet:
+        node, = fleet.add_nodes(1)
+        cluster.kubectl("cordon", node)
+        fleet.make(fleet.pod("snatched", 6))
+        fleet.wait_reason("snatched", ".")
+        cluster.make(f"/api/v1/namespaces/{fleet.namespace}/pods/snatched/binding", {
+            "metadata": {"name": "snatched"}, "target": {"kind": "Node", "name": node}})
+        cluster.kubectl("uncordon", node)
+        fleet.make(fleet.pod("small", 2), fleet.pod("large", 4))
+        fleet.wait_bound("small", 1)
+        time.sleep(2)
+        assert not fleet.bound("large"), fleet.states()
+        fleet.check_room()
+
+
+def a_queue_that_is_not_the_namespace_s_is_refused_by_name(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        fleet.make(fleet.pod("thief", 1, {"berth.dev/queue": "blue"}), fleet.pod("honest", 1, {"berth.dev/queue": "red"}))
+        assert "blue" in fleet.wait_event("thief", "blue.*namespace|namespace.*blue")
+        fleet.wait_bound("honest", 1)
+        assert not fleet.bound("thief")
+        fleet.add_namespace(fleet.namespace + "-none")
+        fleet.make(fleet.pod("unnamed", 1, namespace=fleet.namespace + "-none"))
+        fleet.wait_event("unnamed", "berth.dev/queues", namespace=fleet.namespace + "-none")
+        assert not fleet.bound(namespace=fleet.namespace + "-none")
+
+
+def what_is_not_supported_is_refused_by_name(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        spread = [{"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule",
+                   "labelSelector": {"matchLabels": {"a": "b"}}}]
+        fleet.make(fleet.pod("spread", 1, topologySpreadConstraints=spread),
+                   fleet.pod("claims", 1, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "none"}}]))
+        fleet.wait_event("spread", "topologySpreadConstraints")
+        fleet.wait_event("claims", "PersistentVolumeClaim")
+        assert not fleet.bound()
+
+
+def hostile_pods(fleet):
+    """Objects that the API server takes, and that a careless scheduler would choke on."""
+    huge = fleet.pod("huge-annotation", 1, annotations={"note": "x" * 200_000, "berth.dev/task": "1/1/0/0"})
+    bells = fleet.pod("control-characters", 1, annotations={"note": "\u0000\u0007\u001b[2J\u202e" * 100, "berth.dev/queue": "\u001b[31m"})
+    absurd = fleet.pod("absurd", 1)
+    absurd["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "9223372036854775807", "memory": "8Ei"},
+                                                    "limits": {"nvidia.com/gpu": "0"}}
+    many = fleet.pod("many-containers", 0)
+    many["spec"]["containers"] = [{"name": f"c{number}", "image": "x", "resources": {"requests": {
+        "cpu": "9223372036854775"}}} for number in range(600)]
+    large = fleet.pod("many-gpus", 4_000_000)
+    gang = fleet.pod("endless-gang", 1, {"berth.dev/group": "e", "berth.dev/group-size": "99999999999999999999"})
+    minus = fleet.pod("minus-gang", 1, {"berth.dev/group": "m", "berth.dev/group-size": "-1"})
+    odd = fleet.pod("odd-resource", 1)
+    odd["spec"]["containers"][0]["resources"]["limits"]["example.com/thing"] = "3"
+    odd["spec"]["containers"][0]["resources"]["requests"]["example.com/thing"] = "3"
+    queue = fleet.pod("path-queue", 1, annotations={"berth.dev/queue": "../../" * 1000})
+    return [huge, bells, absurd, many, large, gang, minus, odd, queue]
+
+
+def hostile_pods_harm_nobody(cluster, kubeconfig):
+    with Fleet(cluster, kubeconfig) as fleet:
+        node, = fleet.add_nodes(1)
+        taken = []
+        for pod in hostile_pods(fleet):
+            try:
+                fleet.make(pod)
+                taken.append(pod["metadata"]["name"])
+            except Refused as refused:
+                assert refused.status in (400, 422), (pod["metadata"]["name"], refused)
+        assert len(taken) >= 7, taken
+        evil = {"metadata": {"name": fleet.namespace + "-evil", "annotations": {"note": "\u0000\u001b" * 50_000}}, "status": {
+            "capacity": {"nvidia.com/gpu": "900000000000000", "cpu": "0", "memory": "1m"},
+            "allocatable": {"nvidia.com/gpu": "900000000000000", "cpu": "0", "memory": "1m"}}}
+        cluster.make("/api/v1/nodes", evil)
+        fleet.nodes.append(evil["metadata"]["name"])
+        fleet.make(*fleet.gang("good", 4))
+        fleet.wait_bound("good", 4)
+        assert fleet.server.process.poll() is None, fleet.server.tail()
+        for name in set(taken) - {"huge-annotation", "control-characters"}:
+            fleet.wait_event(name, ".")
+        assert {node_of(pod) for pod in fleet.bound()} == {node}, fleet.states()
+        with open(fleet.server.log, "rb") as file:
+            log = file.read()
+        assert b"\x1b[2J" not in log and b"\x00" not in log and len(log) < 300_000, len(log)
+        fleet.check_room()
+        assert sum(map(gpus_of, fleet.bound())) <= 8
+
+
+if __name__ == "__main__":
+    sys.exit(main([nodes_appear, a_pod_is_bound_and_runs, a_gang_is_bound_whole_or_not_at_all, a_native_pod_group_is_a_gang,
+                   a_job_runs_and_completes, a_cordoned_node_gets_nothing, a_taint_keeps_out_who_does_not_tolerate_it,
+                   a_deleted_node_s_gang_runs_elsewhere, a_drained_node_s_pods_run_elsewhere, a_deployment_s_pods_come_and_go,
+                   a_namespace_may_go_under_a_running_gang, foreign_pods_leave_less_room,
+                   pods_bound_by_others_meanwhile_are_not_counted_twice,
+                   a_queue_that_is_not_the_namespace_s_is_refused_by_name, what_is_not_supported_is_refused_by_name,
+                   hostile_pods_harm_nobody], gates=GATES, runtime=RUNTIME))
