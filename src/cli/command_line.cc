@@ -253,6 +253,7 @@ void Declarations::declare_jobs() {
               "  berth submit -f job.yaml --priority dev",
               submit);
   add_job(submitting, submit->job);
+  submitting.add_flag("--estimate", submit->estimate, "say what it would cost, and submit nothing");
   submitting.add_flag("--dry-run", submit->dry_run,
                       "say where it would start or why it would wait, and submit nothing");
   add_format(submitting, submit->format, kShort);
@@ -534,6 +535,10 @@ void Declarations::declare_cluster() {
   billing.add_option("--label", bill->label, "with --by label: the key of the labels")->type_name("KEY");
   billing.add_option("--prices", bill->prices, "by the prices of this file; nothing is stored")->type_name("FILE");
   billing.add_flag("--close", bill->close, "close the month first: its bills stay as they are for good");
+  billing.add_option("--correct", bill->correct, "put this amount for --month on the bill of now; -5.50 is a refund")
+      ->type_name("AMOUNT");
+  billing.add_option("--reason", bill->reason, "with --correct: it is on the bill")->type_name("TEXT");
+  number(billing.add_option("--job", bill->job, "with --correct: the job that it is about"), 1, kMost, "ID");
   add_format(billing, bill->format, {"table", "json", "csv"});
 
   auto invoice = std::make_shared<InvoiceOptions>();

@@ -48,7 +48,8 @@ struct JobOptions {
 
 struct SubmitOptions {
   JobOptions job;
-  bool dry_run = false;  // say what would become of it, and submit nothing
+  bool dry_run = false;   // say what would become of it, and submit nothing
+  bool estimate = false;  // say also what it would cost, and submit nothing
   Format format = Format::kTable;
 };
 struct RunOptions {
@@ -225,12 +226,15 @@ struct PricesOptions {
   Format format = Format::kTable;
 };
 struct BillOptions {
-  std::string queue;   // empty: the root
-  std::string month;   // empty: the present one
-  std::string by;      // empty: queue
-  std::string label;   // with by label: its key
-  std::string prices;  // file with other prices; empty: those in force
-  bool close = false;  // close the month first
+  std::string queue;         // empty: the root
+  std::string month;         // empty: the present one
+  std::string by;            // empty: queue
+  std::string label;         // with by label: its key
+  std::string prices;        // file with other prices; empty: those in force
+  bool close = false;        // close the month first
+  std::string correct = {};  // an amount for the month; empty: none
+  std::string reason = {};   // with correct
+  std::int64_t job = 0;      // with correct; 0: no single one
   Format format = Format::kTable;
 };
 // A bill as a document.

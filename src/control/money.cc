@@ -46,7 +46,7 @@ Result<Reply> close_month(Batch& batch, const CloseMonth& command) {
   if (const auto closed = batch.state().closed_months().find(closing.month);
       closed != batch.state().closed_months().end())
     return conflict("month " + closing.month + " was closed at " + to_iso8601(closed->second.closed) +
-                    "; correct it by entries of their own (berth bill correct)");
+                    "; correct it by entries of their own (berth bill --correct)");
   if (month->end > batch.now()) return conflict("month " + closing.month + " ends at " + to_iso8601(month->end));
   batch.emit(closing);
   return Reply{};
@@ -55,8 +55,9 @@ Result<Reply> close_month(Batch& batch, const CloseMonth& command) {
 Result<Reply> correct_bill(Batch& batch, const CorrectBill& command) {
   const BillCorrected& correction = command.correction;
   constexpr std::size_t kLongestReason = 200;
-  if (!month_of(correction.month))
-    return invalid("'" + correction.month.substr(0, 80) + "' is no month; give one such as 2026-11");
+  const auto month = month_of(correction.month);
+  if (!month) return invalid("'" + correction.month.substr(0, 80) + "' is no month; give one such as 2026-11");
+  if (month->begin > batch.now()) return invalid("month " + correction.month + " is still to come");
   if (batch.state().queue_at(correction.queue) == nullptr)
     return not_found("no such queue '" + correction.queue.substr(0, 200) + "'");
   if (correction.amount_micro == 0 || std::abs(correction.amount_micro) > kMostPriceMicro * 1000)

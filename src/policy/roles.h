@@ -28,7 +28,7 @@ enum class Verb : std::uint8_t {
   kSeeServer,         // status, metrics, capacity, advice
   kConfirmClock,      // say that the wall clock is right
   kManageTokens,      // create, list and revoke tokens
-  kManageBilling,     // put prices in force, close months
+  kManageBilling,     // put prices in force, close months, correct bills
 };
 
 // On which objects of its queue and the queues below a role has a verb.

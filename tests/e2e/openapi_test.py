@@ -72,6 +72,7 @@ CALLS = [
     ("getBill", "GET", "/v1/bill?by=kind", None),
     ("tryBill", "POST", "/v1/bill", PRICES),
     ("closeMonth", "POST", "/v1/months/2020-01/close", None),
+    ("correctBill", "POST", "/v1/months/2020-01/corrections", {"queue": "a", "amount_micro": -5, "reason": "a node was lost"}),
     ("listEvents", "GET", "/v1/events?from=1", None),
     ("getSnapshot", "GET", "/v1/snapshot", None),
     ("cancelJob", "DELETE", "/v1/jobs/1", None),

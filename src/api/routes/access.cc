@@ -54,6 +54,7 @@ constexpr std::array kRules{
     Rule{"getBill", On::kRows, Verb::kSeeUsage},
     Rule{"tryBill", On::kRows, Verb::kSeeUsage},
     Rule{"closeMonth", On::kCluster, Verb::kManageBilling},
+    Rule{"correctBill", On::kCluster, Verb::kManageBilling},
     Rule{"getConfig", On::kCluster, Verb::kSeeConfig},
     Rule{"diffConfig", On::kCluster, Verb::kSeeConfig},
     Rule{"putConfig", On::kCluster, Verb::kChangeConfig},

@@ -2,6 +2,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <limits>
 
 #include "api/routes/access.h"
 #include "api/routes/documents.h"
@@ -210,6 +211,56 @@ void close_month(Service& service, const Request& request, const Responder& resp
   });
 }
 
+constexpr std::int64_t kMostCorrectionMicro = 100'000'000 * kMicro;
+
+Result<std::string> take_text(json::object& body, const std::string& name) {
+  const json::value* const found = body.if_contains(name);
+  if (found == nullptr || !found->is_string()) return invalid(name + " is missing: give it as a text");
+  std::string text(found->get_string());
+  body.erase(name);
+  return text;
+}
+
+Result<BillCorrected> correction_in(const Request& request) {
+  auto body = object_of(request);
+  if (!body) return body.error();
+  BillCorrected correction;
+  correction.month = request.path_params.at("month");
+  correction.user = request.subject;
+  for (const auto& [name, member] :
+       {std::pair("queue", &BillCorrected::queue), std::pair("reason", &BillCorrected::reason)}) {
+    auto text = take_text(*body, name);
+    if (!text) return text.error();
+    correction.*member = std::move(*text);
+  }
+  const auto amount = take_integer(*body, "amount_micro", -kMostCorrectionMicro, kMostCorrectionMicro);
+  if (!amount) return amount.error();
+  correction.amount_micro = *amount;
+  if (body->contains("job")) {
+    const auto job = take_integer(*body, "job", 1, std::numeric_limits<std::int64_t>::max());
+    if (!job) return job.error();
+    correction.job = JobId(static_cast<std::uint64_t>(*job));
+  }
+  if (auto ok = refuse_rest(*body); !ok) return ok.error();
+  return correction;
+}
+
+void correct_bill(Service& service, const Request& request, const Responder& responder) {
+  auto correction = correction_in(request);
+  if (!correction) {
+    responder.fail(correction.error());
+    return;
+  }
+  json::object answer{
+      {"month", correction->month}, {"queue", correction->queue}, {"amount", money_text(correction->amount_micro)}};
+  service.submit(CorrectBill{std::move(*correction)}, [responder, answer](const Result<control::Reply>& reply) {
+    if (reply)
+      responder.send(json_answer(answer, 201));
+    else
+      responder.fail(reply.error());
+  });
+}
+
 std::vector<http::ParameterDoc> bill_parameters() {
   http::ParameterDoc by = http::query_parameter("by", "What the rows have in common; queue if absent.");
   by.values = {"queue", "user", "job", "model", "label", "kind"};
@@ -307,6 +358,20 @@ void add_billing_routes(http::Router& router, Service& service) {
                .tags = {"billing"},
                .parameters = {http::path_parameter("month", "A month of UTC, such as 2026-11.")}},
        .handler = [&service](const Request& request, const Responder& to) { close_month(service, request, to); }});
+  router.add(
+      {.method = Method::kPost,
+       .pattern = "/v1/months/{month}/corrections",
+       .access = Access::kToken,
+       .doc = {.operation_id = "correctBill",
+               .summary = "Refunds or charges an amount for a past month, on the bill of the present one.",
+               .responses = {{.status = 201, .description = "It is on the bill.", .schema = "BillCorrected"},
+                             {.status = 400, .description = "The month, the amount or the reason breaks a rule."},
+                             {.status = 404, .description = "There is no such queue."}},
+               .description = "What was billed is never edited. Each call is a correction of its own.",
+               .tags = {"billing"},
+               .parameters = {http::path_parameter("month", "The month that is corrected, such as 2026-11.")},
+               .request_schema = "BillCorrection"},
+       .handler = [&service](const Request& request, const Responder& to) { correct_bill(service, request, to); }});
 }
 
 }  // namespace berth::api

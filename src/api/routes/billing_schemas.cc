@@ -1,5 +1,7 @@
 // Schemas of prices and bills; the objects are made in billing_routes.cc.
 
+#include <limits>
+
 #include "api/routes/schema.h"
 #include "api/routes/schemas.h"
 #include "billing/rate.h"
@@ -109,6 +111,16 @@ void add_billing_schemas(boost::json::object& schemas) {
   schemas["PriceDiff"] = object("What would change.", {{"version", integer("The version in force.")},
                                                        {"changes", list("By day and path.", text("A change."))}});
   schemas["Bill"] = bill();
+  schemas["BillCorrection"] =
+      closed(object("An amount for a past month.",
+                    {{"queue", text("The queue that gets or pays it.")},
+                     {"amount_micro", integer("In millionths of the currency; negative: a refund. Not 0.",
+                                              -100'000'000 * kMicro, 100'000'000 * kMicro)},
+                     {"reason", text("1 to 200 characters on one line; it is on the bill.")},
+                     {"job?", integer("The job that it is about.", 1, std::numeric_limits<std::int64_t>::max())}}));
+  schemas["BillCorrected"] = object(
+      "A correction that was taken.",
+      {{"month", text("That is corrected.")}, {"queue", text("The queue.")}, {"amount", text("Negative: a refund.")}});
   schemas["MonthClosed"] = object("A month that was closed.", {{"month", text("The month.")},
                                                                {"number", text("Of the invoice of the root.")},
                                                                {"hash", text("SHA-256 of that invoice.")},

@@ -2,12 +2,16 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <set>
+#include <variant>
+#include <vector>
 
 #include "api/routes/job_submission.h"
 #include "api/routes/json_text.h"
 #include "api/routes/request_reading.h"
 #include "api/routes/route_groups.h"
 #include "api/routes/views.h"
+#include "billing/rate.h"
 
 namespace berth::api {
 namespace {
@@ -51,6 +55,32 @@ json::object forecast_view(const Forecast& forecast) {
   return view;
 }
 
+// What the job costs by the prices of now, on each GPU model that it may use; empty where there are no prices.
+json::array cost_view(Service& service, const JobSpec& spec) {
+  std::vector<billing::CostEstimate> estimates;
+  service.read([&](const View& view) {
+    std::set<std::string> models;
+    for (const auto& node : view.state.nodes()) {
+      for (const Gpu& gpu : node.spec.gpus) models.insert(gpu.model);
+    }
+    estimates = billing::estimate_cost(spec, {models.begin(), models.end()}, view.state.prices(), view.now);
+  });
+  json::array views;
+  for (const billing::CostEstimate& one : estimates) {
+    json::object row{{"gpu_model", one.model},
+                     {"currency", one.currency},
+                     {"floor_per_hour", money_text(one.floor_per_hour_micro)},
+                     {"burst_per_hour", money_text(one.burst_per_hour_micro)},
+                     {"time_limit_s", one.time_limit_s}};
+    if (one.time_limit_s > 0) {
+      row["floor"] = money_text(one.floor_micro);
+      row["burst"] = money_text(one.burst_micro);
+    }
+    views.push_back(std::move(row));
+  }
+  return views;
+}
+
 void answer_forecast(Service& service, const Command& command, const policy::Subject& viewer,
                      const Responder& responder) {
   const auto forecast = service.forecast(command, viewer);
@@ -58,7 +88,9 @@ void answer_forecast(Service& service, const Command& command, const policy::Sub
     responder.fail(forecast.error());
     return;
   }
-  responder.send(json_answer(forecast_view(*forecast)));
+  json::object view = forecast_view(*forecast);
+  if (const auto* submission = std::get_if<SubmitJob>(&command)) view["cost"] = cost_view(service, submission->spec);
+  responder.send(json_answer(view));
 }
 
 void forecast_submission(Service& service, const Request& request, const Responder& responder) {

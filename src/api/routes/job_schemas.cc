@@ -169,6 +169,14 @@ Schema forecast() {
                                                      {"gpus", number("Its GPUs.")},
                                                      {"unsaved_s", integer("Seconds of work that it would lose.")},
                                                      {"keep?", integer("Only its last tasks leave; so many stay.")}});
+  const Schema cost = object("On one GPU model that it may use.",
+                             {{"gpu_model", text("The model; empty: it asks for no GPUs.")},
+                              {"currency", text("ISO 4217.")},
+                              {"floor_per_hour", text("An hour within the guarantee of its queue.")},
+                              {"burst_per_hour", text("An hour beyond it.")},
+                              {"time_limit_s", integer("0: it has none.")},
+                              {"floor?", text("Until its time limit, within the guarantee.")},
+                              {"burst?", text("Until its time limit, beyond it.")}});
   return object("What a command would do now.",
                 {{"id", integer("The job; of a submission the number that it would get.")},
                  {"repeated", boolean("It was submitted before.")},
@@ -180,7 +188,8 @@ Schema forecast() {
                  {"victims_not_shown", integer("So many more, which the subject may not see.")},
                  {"start?", time("When it is expected to start at the latest.")},
                  {"warnings", list("What keeps the job from ever starting.", text("A sentence."))},
-                 {"why?", reference("Explanation")}});
+                 {"why?", reference("Explanation")},
+                 {"cost?", list("Of a submission: what it costs by the prices of now, by GPU model.", cost)}});
 }
 
 }  // namespace

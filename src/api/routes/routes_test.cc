@@ -118,6 +118,10 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"tryBill", {.method = "POST", .target = "/v1/bill?by=user", .body = kPrices}},
       {"getBill", {.target = "/v1/bill?by=job&month=2023-11"}},
       {"closeMonth", {.method = "POST", .target = "/v1/months/2023-10/close"}},
+      {"correctBill",
+       {.method = "POST",
+        .target = "/v1/months/2023-10/corrections",
+        .body = R"({"queue":"a","amount_micro":-5,"reason":"a node was lost","job":1})"}},
       {"fenceNode", {.method = "POST", .target = "/v1/nodes/n1/fence"}},
       {"putConfig", {.method = "PUT", .target = "/v1/config", .body = kConfig}},
   };
@@ -755,6 +759,7 @@ TEST_CASE("every operation is for those subjects alone that have a role for it")
       {"getBill", {"ann", "aud", "bob", "lea", "ops"}},
       {"tryBill", {"ann", "aud", "bob", "lea", "ops"}},
       {"closeMonth", {}},
+      {"correctBill", {}},
       {"getConfig", {"aud", "ops"}},
       {"diffConfig", {"aud", "ops"}},
       {"putConfig", {}},

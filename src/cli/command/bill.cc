@@ -1,6 +1,11 @@
+#include <algorithm>
 #include <array>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -73,9 +78,43 @@ std::string bill_text(const Json& bill, std::size_t width) {
   return text + "\n" + fleet_text(bill, width);
 }
 
+// Returns a signed amount with at most six decimals, in micro units; nothing if it is none or above 100 million.
+std::optional<std::int64_t> signed_micro(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  const std::size_t point = std::min(text.find('.'), text.size());
+  std::string digits(text.substr(0, point));
+  std::string decimals(text.substr(std::min(point + 1, text.size())));
+  if (digits.empty() || digits.size() > 9 || decimals.size() > 6 || (point < text.size() && decimals.empty()))
+    return {};
+  decimals.resize(6, '0');
+  digits += decimals;
+  if (digits.find_first_not_of("0123456789") != std::string::npos) return {};
+  const std::int64_t micro = std::stoll(digits);
+  return negative ? -micro : micro;
+}
+
+Result<int> correct(const BillOptions& options, Session& session) {
+  if (options.month.empty()) return invalid("--correct needs --month, the month that is corrected");
+  if (options.queue.empty()) return invalid("--correct needs the queue that gets or pays the amount");
+  const auto amount = signed_micro(options.correct);
+  if (!amount) return invalid("--correct: '" + options.correct + "' is no amount such as -12.50");
+  boost::json::object body{{"queue", options.queue}, {"amount_micro", *amount}, {"reason", options.reason}};
+  if (options.job > 0) body["job"] = options.job;
+  const auto done = answer_of(session.server.post(
+      "/v1/months/" + client::encode_segment(options.month) + "/corrections", boost::json::serialize(body)));
+  if (!done) return done.error();
+  session.out << formatted(*done, options.format, [&] {
+    return show(*done, "amount") + " for " + printable(show(*done, "month")) + " is on the bill of queue " +
+           printable(show(*done, "queue")) + "\n";
+  });
+  return kOk;
+}
+
 }  // namespace
 
 Result<int> run(const BillOptions& options, Session& session) {
+  if (!options.correct.empty()) return correct(options, session);
   if (options.close) {
     if (options.month.empty()) return invalid("--close needs --month, such as --month 2026-11");
     const auto closed =

@@ -94,20 +94,36 @@ Result<Json> submit_job(const JobOptions& options, Session& session) {
 
 namespace {
 
+// A line for each GPU model that the job may use.
+std::string cost_text(const Json& forecast) {
+  std::string text;
+  for (const Json& one : items(forecast, "cost")) {
+    const std::string model = show(one, "gpu_model");
+    const std::string currency = " " + show(one, "currency");
+    text += (model.empty() ? "" : "on " + printable(model) + ": ") + show(one, "floor_per_hour") +
+            " an hour within the guarantee, " + show(one, "burst_per_hour") + " beyond it" + currency;
+    if (integer(one, "time_limit_s") > 0)
+      text += "; until its time limit " + show(one, "floor") + " or " + show(one, "burst") + currency;
+    text += "\n";
+  }
+  return text.empty() ? "no prices are in force for it\n" : text;
+}
+
 Result<int> foretell(const SubmitOptions& options, Session& session) {
   const auto document = document_of(options.job);
   if (!document) return document.error();
   const auto forecast = answer_of(session.server.post("/v1/forecast", document::to_json_text(*document)));
   if (!forecast) return forecast.error();
-  session.out << formatted(*forecast, options.format,
-                           [&] { return forecast_text(*forecast) + "nothing was submitted\n"; });
+  session.out << formatted(*forecast, options.format, [&] {
+    return (options.estimate ? cost_text(*forecast) : "") + forecast_text(*forecast) + "nothing was submitted\n";
+  });
   return kOk;
 }
 
 }  // namespace
 
 Result<int> run(const SubmitOptions& options, Session& session) {
-  if (options.dry_run) return foretell(options, session);
+  if (options.dry_run || options.estimate) return foretell(options, session);
   const auto answer = submit_job(options.job, session);
   if (!answer) return answer.error();
   session.out << formatted(*answer, options.format, [&] {
