@@ -262,7 +262,8 @@ std::optional<JobSpec> Cluster::Impl::job_of(const Group& group, const std::vect
   job.topology = wish.topology;
   job.time_limit_s = wish.time_limit_s;
   job.checkpoint.on_signal = wish.saves_on_signal;
-  job.checkpoint.grace_s = wish.grace_s;
+  // Else as the terms of its queue say: a tenant who borrows does not choose how long it keeps what it has.
+  if (wish.saves_on_signal) job.checkpoint.grace_s = wish.grace_s;
   job.ports = wish.ports;
   job.retries =
       wish.owner_kind.empty() || pods.size() == 1 ? 0 : kMaxRetries;  // its controller decides when to give up

@@ -44,7 +44,8 @@ TEST_CASE("nothing is told before every kind was listed, and then nodes come fir
 
 TEST_CASE("a pod is a job, and its start is one binding with the key of its task") {
   Fixture api;
-  api.pod("a", 2, "", R"("priorityClassName":"high","terminationGracePeriodSeconds":60)");
+  api.pod("a", 2, "", R"("priorityClassName":"high","terminationGracePeriodSeconds":60)",
+          R"("annotations":{"berth.dev/checkpoint":"on-signal"})");
   api.settle();
   REQUIRE_EQ(api.jobs().size(), 1);
   const JobSpec& job = api.jobs()[0].spec;
@@ -585,8 +586,7 @@ TEST_CASE("a pod whose owner is changed is still found when it goes") {
   const std::string owner = R"([{"apiVersion":"batch/v1","kind":"Job","name":"j","uid":")";
   api.pod("a", 1, "", "", R"("ownerReferences":)" + owner + R"(J","controller":true}])");
   const std::string uid = api.uid_of("a");
-  api.pods_[uid]["metadata"].as_object()["ownerReferences"] =
-      boost::json::parse(owner + R"(K","controller":true}])");
+  api.pods_[uid]["metadata"].as_object()["ownerReferences"] = boost::json::parse(owner + R"(K","controller":true}])");
   api.show(uid);
   api.remove(uid);
   api.cluster().observe(Kind::kJob, ApiStandIn::json(job), false, api.now());  // was: map::at

@@ -221,18 +221,17 @@ TEST_CASE("advise: what is so and what would mend it, in lines that fit, and one
 }
 
 TEST_CASE("submit: sends the document under its key, and says the job's number") {
-  const auto outcome = outcome_of(SubmitOptions{job_of("true"), false, Format::kTable},
+  const auto outcome = outcome_of(SubmitOptions{.job = job_of("true")},
                                   {answer_with("201 Created", R"({"id": 17, "name": "true", "repeated": false})")});
   REQUIRE(outcome.code);
   CHECK(outcome.out == "job 17 submitted\n");
   CHECK(outcome.requests[0].find("Idempotency-Key: k1\r\n") != std::string::npos);
-  const auto repeated =
-      outcome_of(SubmitOptions{job_of("true"), false, Format::kTable}, {ok(R"({"id": 17, "repeated": true})")});
+  const auto repeated = outcome_of(SubmitOptions{.job = job_of("true")}, {ok(R"({"id": 17, "repeated": true})")});
   CHECK(repeated.out == "job 17 was submitted before\n");
 }
 
 TEST_CASE("submit: tries again under the same key when the connection breaks") {
-  SubmitOptions options{job_of("true"), false, Format::kTable};
+  SubmitOptions options{.job = job_of("true")};
   options.job.key = "";
   const auto outcome = outcome_of(options, {"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{", ok(R"({"id": 17})")});
   REQUIRE(outcome.code);
