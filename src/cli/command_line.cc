@@ -253,7 +253,7 @@ void Declarations::declare_jobs() {
               "  berth submit -f job.yaml --priority dev",
               submit);
   add_job(submitting, submit->job);
-  submitting.add_flag("--estimate", submit->estimate, "say what it would cost, and submit nothing");
+  submitting.add_flag("--cost", submit->estimate, "say what it would cost, and submit nothing");
   submitting.add_flag("--dry-run", submit->dry_run,
                       "say where it would start or why it would wait, and submit nothing");
   add_format(submitting, submit->format, kShort);
