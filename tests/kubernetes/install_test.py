@@ -100,6 +100,46 @@ def its_requests_have_a_priority_level(cluster, kubeconfig):
     cluster.kubectl("delete", "-f", os.path.join(DEPLOY, "berth.yaml"))
 
 
+def tenants_do_not_write_past_the_quotas(cluster, kubeconfig):
+    """policy.yaml refuses what would use GPUs outside the quotas, and stands in the way of nothing else."""
+    with Fleet(cluster, kubeconfig) as fleet:
+        node, = fleet.add_nodes(1)
+        policy = os.path.join(DEPLOY, "policy.yaml")
+        cluster.kubectl("apply", "-f", policy)
+        path = f"/api/v1/namespaces/{fleet.namespace}/pods"
+
+        def refusal(verb, what, body):
+            try:
+                verb(what, body)
+            except Refused as refused:
+                assert refused.status in (403, 422), refused
+                return str(refused)
+            return ""
+
+        def pod(name, annotations=None, **spec):
+            made = fleet.pod(name, 1)
+            made["metadata"]["annotations"] = annotations or {}
+            made["spec"].update(spec)
+            return made
+        try:
+            # A policy is in force a moment after it was made.
+            numbers = iter(range(1000))
+            wait_until(lambda: "names berth" in refusal(cluster.make, path, pod(f"other-{next(numbers)}", schedulerName="other")),
+                       "a pod with GPUs of another scheduler is refused", 30)
+            assert "spec.nodeName" in refusal(cluster.make, path, pod("placed", nodeName=node))
+            assert "berth's own" in refusal(cluster.make, path, pod("forged", {"berth.dev/task": "1/1/0/1"}))
+            fleet.make(pod("good", {"note": "mine"}))
+            fleet.wait_bound("good", 1)  # a Binding writes the annotations
+            for change in ({"berth.dev/task": None}, {"berth.dev/log": "x"}):
+                assert "berth's own" in refusal(cluster.patch, path + "/good", {"metadata": {"annotations": change}})
+            assert not refusal(cluster.patch, path + "/good", {"metadata": {"annotations": {"note": "other"}}})
+            plain = pod("plain", schedulerName="default-scheduler")
+            plain["spec"]["containers"][0]["resources"] = {}
+            assert not refusal(cluster.make, path, plain)
+        finally:
+            cluster.kubectl("delete", "-f", policy)
+
+
 def the_image_has_the_libraries(cluster, kubeconfig):
     """No registry can be reached here, so the image is not built: but the packages of its Containerfile bring each library
     that the program links, as Debian's own records have it."""
@@ -119,4 +159,4 @@ def the_image_has_the_libraries(cluster, kubeconfig):
 if __name__ == "__main__":
     sys.exit(main([the_arguments_of_the_manifest_are_taken,
                    the_account_may_do_what_berth_does_and_no_more, each_right_is_needed, its_requests_have_a_priority_level,
-                   the_image_has_the_libraries, the_manifests_are_taken_and_a_pod_is_made]))
+                   tenants_do_not_write_past_the_quotas, the_image_has_the_libraries, the_manifests_are_taken_and_a_pod_is_made]))
