@@ -620,7 +620,9 @@ void HttpConnection::begin_stream(std::shared_ptr<StreamQueue> queue, StreamForm
   if (head_only_ || site_->stopping) {
     queue->reader_gone();
     enter(State::kWriting, site_->options.timeouts.write);
-    return write(stream_head(format, !http_1_0_), &HttpConnection::answer_finished);
+    std::string whole = stream_head(format, !http_1_0_);
+    if (!head_only_ && !http_1_0_) whole += kLastChunk;
+    return write(std::move(whole), &HttpConnection::answer_finished);
   }
   queue_ = std::move(queue);
   stream_format_ = format;
