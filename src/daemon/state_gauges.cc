@@ -217,6 +217,12 @@ constexpr QueueGauge kQueueGauges[] = {
      [](const State& state, const QueueState& queue) -> std::optional<Decimal> {
        return Decimal{headroom_milli(state, queue), kGpuMilli};
      }},
+    {"berth_queue_budget_mark_ratio",
+     "The last mark that the use of the queue's budget has passed this month: 0, 0.5, 0.8 or 1; where it has a budget.",
+     [](const State&, const QueueState& queue) -> std::optional<Decimal> {
+       if (!queue.budget) return std::nullopt;
+       return Decimal{queue.budget_mark.percent, 2};
+     }},
     {"berth_queue_dominant_share_ratio",
      "The largest part of the cluster's GPU-equivalents, cores or memory that the queue uses.",
      [](const State& state, const QueueState& queue) -> std::optional<Decimal> {

@@ -102,6 +102,25 @@ TEST_CASE("a queue's GPUs are guaranteed, borrowed, nominated, and what is left 
   CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"waits-for-victims\"")], "1");
 }
 
+TEST_CASE("a queue with a budget tells the mark that it has passed") {
+  MetricsStory story;
+  CHECK_EQ(story[of("berth_queue_budget_mark_ratio", "a")], "");
+  std::vector<QueueConfig> queues = {FleetFixture::queue("a"), FleetFixture::queue("b")};
+  queues[0].budget = BudgetConfig{0, 1000, BudgetAction::kTell};
+  story.run(ApplyConfig{FleetFixture::config(queues), "op"});
+  CHECK_EQ(story[of("berth_queue_budget_mark_ratio", "a")], "0");
+  CHECK_EQ(story[of("berth_queue_budget_mark_ratio", "b")], "");
+  BudgetMarked mark;
+  mark.queue = "a";
+  mark.percent = 80;
+  mark.month = "1970-01";
+  mark.until = Timestamp{31LL * 86'400'000};
+  mark.used = 800;
+  mark.limit = 1000;
+  story.run(MarkBudget{mark});
+  CHECK_EQ(story[of("berth_queue_budget_mark_ratio", "a")], "0.8");
+}
+
 TEST_CASE("headroom ends at the lowest ceiling on the way to the root") {
   MetricsStory story;
   std::vector<QueueConfig> queues = {FleetFixture::queue("p"), FleetFixture::queue("p/x"), FleetFixture::queue("p/y")};
