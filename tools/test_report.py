@@ -21,7 +21,7 @@ RING_BY_NAME = [("scenario", "scenario"), ("property", "property"), ("sim_test",
                 ("^kubernetes_", "kubernetes"), ("e2e|live|quickstart", "e2e"), ("fuzz", "fuzz")]
 CASES = re.compile(r"^\[doctest\] test cases:\s*(\d+) \|\s*(\d+) passed \|\s*(\d+) failed \|\s*(\d+) skipped", re.M)
 ASSERTIONS = re.compile(r"^\[doctest\] assertions:\s*(\d+) \|", re.M)
-SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped\s*$", re.M)
+SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.M)
 SKIPPED = re.compile(r"SKIPPED: *(.+)")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 FILTERS = re.compile(r"--?(dt-)?(tc|ts|sf|tce|tse|sfe|test-case|test-suite|source-file)[a-z-]*=")
@@ -58,7 +58,7 @@ def tally(output, ok, ran, seconds, filtered=False):
         result.passed -= min(len(reasons), result.passed)
         result.skipped += len(reasons)
     elif summaries:
-        result.passed, result.failed, result.skipped = map(int, summaries[-1])
+        result.passed, result.failed, result.skipped = (int(number or 0) for number in summaries[-1])
     elif ok:
         result.passed = 1
     if not ok:
