@@ -8,8 +8,8 @@ import socket
 import subprocess
 import sys
 import time
-import traceback
 
+import tally
 from server import Problem, Server, berth_binary, fresh_directory
 
 CONFIG = "cluster: test\nqueues:\n  red: {guaranteed: {gpus: 4}}\n  blue: {guaranteed: {gpus: 4}}\n"
@@ -224,17 +224,7 @@ def main():
     cases = [a_token_reaches_its_queue_and_its_own_jobs_alone, a_revoked_token_ends_what_it_has_begun,
              what_others_run_cannot_be_asked_for, tokens_outlive_the_server_and_end_when_they_should,
              bad_requests_for_tokens_are_told, neither_tenant_reads_what_the_other_wrote]
-    failed = 0
-    for case in cases:
-        try:
-            case()
-            print("passed:", case.__name__.replace("_", " "))
-        except Exception:
-            failed += 1
-            print("FAILED:", case.__name__.replace("_", " "))
-            traceback.print_exc()
-    print(f"{len(cases) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return tally.run(cases)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ import stat
 import subprocess
 import sys
 import time
-import traceback
 
+import tally
 from server import Server, berth_binary, fresh_directory
 
 CONFIG = "cluster: test\nqueues:\n  red: {guaranteed: {gpus: 4}}\n"
@@ -247,18 +247,7 @@ def main():
              a_connection_whose_process_has_ended_is_nobodys, the_server_of_an_ordinary_user_knows_him_and_root,
              a_socket_is_not_taken_from_others_nor_put_where_they_could, the_client_finds_the_socket_and_leaves_the_token_at_home,
              many_on_the_socket_lock_nobody_out]
-    chosen = [case for case in cases if len(sys.argv) < 2 or case.__name__ in sys.argv[1:]]
-    failed = 0
-    for case in chosen:
-        try:
-            case()
-            print("passed:", case.__name__.replace("_", " "))
-        except Exception:
-            failed += 1
-            print("FAILED:", case.__name__.replace("_", " "))
-            traceback.print_exc()
-    print(f"{len(chosen) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return tally.run(cases)
 
 
 if __name__ == "__main__":

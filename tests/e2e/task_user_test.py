@@ -7,9 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import traceback
 
 from hostile_test import CONFIG, discard, ended, wait_for
+import tally
 from server import Server, berth_binary, for_jobs, fresh_directory
 
 DAEMON = pwd.getpwnam("daemon").pw_uid
@@ -216,20 +216,8 @@ def main():
     if os.geteuid() != 0:
         print("SKIPPED: only root can run tasks as other users")
         sys.exit(77)
-    names = sys.argv[1:]
-    cases = [case for name, case in globals().items() if callable(case) and name.split("_")[0] in ("a", "an", "each", "wrong")]
-    cases = [case for case in cases if not names or any(name in case.__name__ for name in names)]
-    failed = 0
-    for case in cases:
-        try:
-            case()
-            print("passed:", case.__name__.replace("_", " "))
-        except BaseException:
-            failed += 1
-            print("FAILED:", case.__name__.replace("_", " "))
-            traceback.print_exc()
-    print(f"{len(cases) - failed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    sys.exit(tally.run([case for name, case in globals().items()
+                        if callable(case) and name.split("_")[0] in ("a", "an", "each", "wrong")]))
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
 
 from certificates import Authority, openssl
+import tally
 from server import Server, berth_binary, fresh_directory
 
 CONFIG = """cluster: test
@@ -367,18 +367,7 @@ def main():
              a_new_pair_is_taken_under_load_and_a_bad_one_is_not, slow_and_wrong_clients_hold_nobody_up,
              clients_without_a_handshake_lock_nobody_out, http_without_tls_is_told, a_client_certificate_is_a_subject,
              certificates_that_are_not_good_are_refused_with_the_reason, a_certificate_that_loses_its_role_loses_its_stream]
-    chosen = [case for case in cases if len(sys.argv) < 2 or case.__name__ in sys.argv[1:]]
-    failed = 0
-    for case in chosen:
-        try:
-            case()
-            print("passed:", case.__name__.replace("_", " "))
-        except Exception:
-            failed += 1
-            print("FAILED:", case.__name__.replace("_", " "))
-            traceback.print_exc()
-    print(f"{len(chosen) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return tally.run(cases)
 
 
 if __name__ == "__main__":
