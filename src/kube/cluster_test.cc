@@ -69,6 +69,14 @@ TEST_CASE("a pod is a job, and its start is one binding with the key of its task
   CHECK_EQ(api.exit_of(task(1))->code, 17);
 }
 
+TEST_CASE("a pod that does not save its work has the grace of its queue, whatever its own is") {
+  Fixture api;
+  api.pod("a", 1, "", R"("terminationGracePeriodSeconds":86400)");
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 1);
+  CHECK_EQ(api.jobs()[0].spec.checkpoint.grace_s, 0);
+}
+
 TEST_CASE("a gang is submitted when all of its pods are there") {
   Fixture api;
   api.pod("a", 4, kGang);
