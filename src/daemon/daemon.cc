@@ -195,7 +195,7 @@ class Daemon::Impl {
   api::Service& service() { return *service_; }
 
  private:
-  // Without TLS whoever can read the network could take the token, which is sent with every request.
+  // The token is sent with every request, so without TLS it could be read on the network.
   Result<void> check_address() {
     const auto stays_here = http::is_loopback(options_.listen_address);
     if (!stays_here) return stays_here.error();

@@ -1,6 +1,6 @@
 #pragma once
 // Proves signed tokens of the configured issuers. Each issuer has a thread that fetches its keys (key_cache.h says
-// when); whoever asks never waits for it. A token that was proved is kept by its digest, so that the next request with
+// when); a caller never waits for it. A token that was proved is kept by its digest, so that the next request with
 // it costs no signature; it is proved again when its issuer's keys have been fetched anew.
 
 #include <atomic>

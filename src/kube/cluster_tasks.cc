@@ -66,7 +66,7 @@ bool Cluster::Impl::adopt(const TaskKey& key, Task& task) {
     Pod& pod = pods_.at(uid);
     if (pod.assigned || pod.object.node != task.start.node ||
         static_cast<std::size_t>(pod.object.request.gpus) != task.start.gpu_uuids.size())
-      continue;  // somebody wrote the key into a pod that is not what the core decided
+      continue;  // the key was written into a pod that is not what the core decided
     task.pod = uid;
     task.phase = TaskPhase::kBound;
     pod.assigned = key;

@@ -32,7 +32,7 @@ struct Waiting {
   std::function<void(std::function<void()>)> until_known;
 };
 
-// The answer to a request that nothing good now proves to be somebody's. `refusal`: what is wrong with its token.
+// The answer (401) to a request without a valid proof of its subject. `refusal`: what is wrong with its token.
 Response unauthenticated(const Peer& peer, std::string_view refusal = {});
 
 // A Response is a refusal, or the whole answer (OPTIONS).

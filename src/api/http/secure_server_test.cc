@@ -229,7 +229,7 @@ TEST_CASE("secure server: plain HTTP is told, garbage and silence are ended, and
   CHECK(fixture.server->counters().timeouts == 2);
 }
 
-TEST_CASE("secure server: connections before their handshake count, and the oldest gives way") {
+TEST_CASE("secure server: connections count before their handshake; over the limit the oldest is closed") {
   ServerOptions options;
   options.limits.unauthenticated = 8;
   options.limits.connections = 12;

@@ -70,7 +70,7 @@ void check_access(Service& service, const Request& request, const Responder& res
     }
     service.read([&](const View& view) { subject = named_subject(view, request, name); });
   } else if (request.query.contains("group")) {
-    responder.fail(invalid("group goes with the subject of somebody else; your own groups are known"));
+    responder.fail(invalid("group is given with subject, for another user; your own groups are those of your token"));
     return;
   }
   json::object answer = subject_view(subject);

@@ -15,7 +15,7 @@ std::string distrust(long verified, std::string_view details, const ClientOption
   }
   switch (verified) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return "its certificate has expired; whoever runs it has to renew it (or the clock of this machine is wrong)";
+      return "its certificate has expired: its operator has to renew it, or the clock of this machine is wrong";
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return "its certificate is not valid yet; is the clock of this machine right?";
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
