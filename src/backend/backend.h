@@ -58,6 +58,8 @@ class Backend {
   virtual void perform(std::span<const Effect> effects) = 0;
   // Tells what became of jobs; returns at once. Any thread may call it. Most backends submit none, and need not know.
   virtual void learn(JobNews /*news*/) {}
+  // Says what of a job that a user submits cannot run here. Any thread may call it.
+  virtual Result<void> check(const JobSpec& /*job*/) const { return {}; }
   virtual void stop() = 0;  // stops the reports; tasks run on
   virtual std::vector<std::string> warnings() const = 0;
 };

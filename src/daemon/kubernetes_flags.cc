@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "backend/kubernetes/job_namespace.h"
 #include "backend/kubernetes/kubernetes_backend.h"
 #include "base/hash.h"
 #include "daemon/machine.h"
@@ -18,15 +19,8 @@ namespace {
 
 constexpr std::size_t kMostTopologyLabels = 8;
 constexpr std::size_t kMostLabelKey = 253 + 1 + 63;
-constexpr std::size_t kMostNamespace = 63;
 
 bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
-
-// As Kubernetes has it (RFC 1123 label).
-bool is_namespace(const std::string& text) {
-  if (text.empty() || text.size() > kMostNamespace || text.front() == '-' || text.back() == '-') return false;
-  return std::all_of(text.begin(), text.end(), [](char c) { return is_lower_or_digit(c) || c == '-'; });
-}
 
 bool is_label_key(const std::string& text) {
   return !text.empty() && text.size() <= kMostLabelKey && std::all_of(text.begin(), text.end(), [](char c) {
@@ -66,6 +60,7 @@ Result<std::vector<std::string>> read_topology_labels(const std::string& flag) {
 
 Result<backend::Credentials> read_credentials(const KubernetesFlags& flags) {
   if (auto labels = read_topology_labels(flags.topology_labels); !labels) return labels.error();
+  if (auto own = backend::read_job_namespace(flags.job_namespace); !own) return own.error();
   if (!well_formed_name(flags.cell)) return invalid("--cell: '" + flags.cell + "' is no name");
   auto credentials = flags.kubeconfig.empty() ? backend::read_service_account(backend::kServiceAccountDirectory,
                                                                               environment("KUBERNETES_SERVICE_HOST"),
@@ -74,7 +69,7 @@ Result<backend::Credentials> read_credentials(const KubernetesFlags& flags) {
   if (!credentials) return credentials;
   if (!flags.space.empty()) credentials->space = flags.space;
   if (credentials->space.empty()) credentials->space = "default";
-  if (!is_namespace(credentials->space))
+  if (!backend::is_namespace(credentials->space))
     return invalid("--kubernetes-namespace: '" + credentials->space + "' is no name of a namespace");
   return credentials;
 }
@@ -96,6 +91,9 @@ Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(const Kubernet
   options.seed = Hasher().add(options.identity).digest();
   options.cluster.cell = flags.cell;
   options.cluster.topology = std::move(*labels);
+  auto own = backend::read_job_namespace(flags.job_namespace);
+  if (!own) return own.error();
+  options.cluster.own = std::move(*own);
   options.now = std::move(now);
   options.warn = [](const std::string& text) { spdlog::warn("{}", text); };
   options.end_process = std::move(end_process);

@@ -17,6 +17,9 @@ struct KubernetesFlags {
   std::string kubeconfig;  // empty: the service account of this pod
   std::string space;       // namespace of the Lease; empty: that of the kubeconfig or of this pod, else default
   std::string cell = "kubernetes";
+  // Where the pods of jobs that are submitted to berth are made: a namespace, and with commas between QUEUE=NAMESPACE
+  // for those of other queues. none: no pods are made.
+  std::string job_namespace = "berth-jobs";
   std::string topology_labels;  // label keys of nodes with commas between, outermost first
 };
 

@@ -59,6 +59,7 @@ DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log
 void DaemonService::submit(Command command, std::function<void(Result<control::Reply>)> answer) {
   if (std::holds_alternative<SubmitJob>(command)) {
     if (auto room = check_disk_reserve(facts_.data_dir); !room) return answer(room.error());
+    if (auto ok = backend_.check(std::get<SubmitJob>(command).spec); !ok) return answer(ok.error());
   }
   if (inbox_.put({std::move(command), answer})) return;
   answer(

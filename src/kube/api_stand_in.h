@@ -28,7 +28,8 @@ struct Answer {
 
 class ApiStandIn {
  public:
-  ApiStandIn() : cluster_(std::make_unique<Cluster>(Options{})) {}
+  explicit ApiStandIn(Options options = {})
+      : options_(std::move(options)), cluster_(std::make_unique<Cluster>(options_)) {}
 
   static boost::json::object json(const std::string& text) { return boost::json::parse(text).as_object(); }
 
@@ -108,7 +109,7 @@ class ApiStandIn {
   }
   // Kills the server and starts another, which knows only what the core has stored.
   void restart() {
-    cluster_ = std::make_unique<Cluster>(Options{});
+    cluster_ = std::make_unique<Cluster>(options_);
     for (const auto& [key, job] : jobs_of_core_) cluster_->submitted(key, job, now_);
     std::vector<StartTask> live;
     for (auto& [key, start] : started_) {
@@ -125,7 +126,10 @@ class ApiStandIn {
     start.node = node;
     start.grace_ms = 30'000;
     for (int gpu = 0; gpu < gpus; ++gpu) start.gpu_uuids.push_back("node-" + node + ":" + std::to_string(first + gpu));
-    started_[key] = start;
+    this->start(start);
+  }
+  void start(const StartTask& start) {
+    started_[start.key] = start;
     cluster_->perform(start, now_);
     settle();
   }
@@ -157,6 +161,7 @@ class ApiStandIn {
 
   Answer serve(const Request& request) {
     const std::string pods = "/api/v1/namespaces/team/pods/";
+    if (request.method == Method::kPost && request.path + "/" == pods) return make(json(request.body));
     if (!request.path.starts_with(pods)) return {201, "{}"};
     std::string name = request.path.substr(pods.size());
     const std::string part = name.find('/') == std::string::npos ? "" : name.substr(name.find('/') + 1);
@@ -217,6 +222,16 @@ class ApiStandIn {
     show(uid);
     return {201, "{}"};
   }
+  Answer make(boost::json::object pod) {
+    const std::string name = text_at(pod, {"metadata", "name"});
+    if (!uid_of(name).empty()) return {409, R"({"reason":"AlreadyExists"})"};
+    const std::string uid = name + "-" + std::to_string(++made_);
+    pod["metadata"].as_object()["uid"] = uid;
+    pod["status"] = json(R"({"phase":"Pending"})");
+    pods_[uid] = pod;
+    show(uid);
+    return {201, boost::json::serialize(pod)};
+  }
   void take(const Command& command) {
     commands.push_back(command);
     if (const auto* one = std::get_if<SubmitJob>(&command)) {
@@ -237,6 +252,7 @@ class ApiStandIn {
       exited_[{one->exit.job, one->exit.attempt, one->exit.task, one->exit.incarnation}] = one->exit;
   }
 
+  Options options_;
   std::unique_ptr<Cluster> cluster_;
   Timestamp now_{1'000'000};
   int made_ = 0;

@@ -143,6 +143,7 @@ void Cluster::Impl::tick() {
     count_foreign(pod);
     follow(uid, pod);
   }
+  sweep_own();
   for (auto& [name, node] : nodes_) {
     if (is_unsettled(name, node)) update_node(name, node);
   }

@@ -9,6 +9,7 @@
 //    one job when as many pods wait as it needs. Its key names the group, so that a repeat is no second job.
 // 3. A StartTask is one Binding of the task's pod, which carries the task's key as an annotation. If the pod does not
 //    exist yet (its controller makes a new one after an eviction), the start waits for it, for a bounded time.
+//    A start with an image is a job of berth's own: its pod is made, with the key, bound to its node (own_pod.h).
 // 4. A pod that is bound with our key is that task, after any restart. All else that uses a node is foreign use.
 // 5. A request without an answer may have happened. It is decided by what the watch shows, or by reading the object.
 // 6. An object that cannot be understood changes nothing, and is told by name (warnings, an Event on the pod).
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "base/timestamp.h"
+#include "kube/own_pod.h"
 #include "model/command.h"
 #include "model/effect.h"
 
@@ -57,6 +59,7 @@ struct Options {
   std::vector<std::string> topology = {};  // label keys of the configured levels, outermost first
   std::int64_t pod_wait_s = 120;           // how long a start waits for its pod to exist
   std::string log = {};                    // id of the log; pods that are bound by another are foreign
+  OwnPods own = {};
 };
 
 struct Output {

@@ -75,7 +75,7 @@ void Cluster::Impl::leave_group(const std::string& uid, Pod& pod) {
 }
 
 void Cluster::Impl::regroup(const std::string& uid, Pod& pod) {
-  if (!pod.object.ours) return;
+  if (!pod.object.ours || pod.own) return;
   std::int32_t size = 0;
   std::string name;
   const std::string key = group_of(pod, size, name);
@@ -114,6 +114,7 @@ void Cluster::Impl::observe_owner(const std::string& id, std::int32_t size, bool
 bool Cluster::Impl::carries_its_task(const std::string& uid, const Pod& pod) const {
   const PodObject& object = pod.object;
   if (!object.ours || !object.task || object.node.empty()) return false;
+  if (pod.own) return true;
   const auto group = group_of_job_.find(object.task->job);
   if (group == group_of_job_.end()) return false;
   return group->second == pod.group || group->second == std::string(kAlone) + uid ||
@@ -133,6 +134,7 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
   if (pod.object.task) bound_.erase({*pod.object.task, uid});  // who may change the pod may change the key
   pod.object = std::move(*read);
   if (pod.object.log != options_.log) pod.object.task.reset();  // another berth has bound it
+  pod.own = is_own(pod.object);
   const PodObject& now = pod.object;
   if (fresh) {
     pod.seen = now_;

@@ -62,6 +62,8 @@ class Cluster::Impl {
     std::string told;                             // the last text of its condition
     Timestamp seen;                               // first
     Timestamp delete_asked = Timestamp::never();  // strays
+    bool own = false;                             // it was made for a task of a job of berth's own
+    Timestamp over_since = Timestamp::never();    // own pods, once their end is durable
   };
   struct Node {
     NodeObject object;
@@ -89,6 +91,8 @@ class Cluster::Impl {
     TaskPhase phase = TaskPhase::kWaitsForPod;
     std::string pod;
     Timestamp since;
+    bool own = false;      // its pod is made for it
+    bool missing = false;  // own: its pod is not there, and is to be made again
     bool started_told = false;
     bool stopping = false;
     bool marked = false;  // its pod says that it is disrupted
@@ -97,7 +101,7 @@ class Cluster::Impl {
     std::optional<TaskExited> exit;
     Timestamp exit_told;
   };
-  enum class Asked { kBind, kLook, kMark, kDelete, kTell };
+  enum class Asked { kBind, kLook, kMark, kDelete, kTell, kCreate, kServe };
   struct Call {
     Asked asked = Asked::kTell;
     TaskKey task;
@@ -154,6 +158,18 @@ class Cluster::Impl {
   void delete_answered(const TaskKey& key, Task& task, int status);
   void fail_start(const TaskKey& key, Task& task, const std::string& why);
   void tick_task(const TaskKey& key, Task& task);
+
+  // own tasks
+  bool is_own(const PodObject& pod) const;
+  std::string own_path(const Task& task) const;
+  void create(const TaskKey& key, Task& task);
+  void create_answered(const TaskKey& key, Task& task, int status, std::string_view body);
+  void made(const TaskKey& key, Task& task, const std::string& uid);
+  void send_service(const TaskKey& key, const Task& task);
+  void look_for_own(const TaskKey& key, Task& task);
+  void own_look_answered(const TaskKey& key, Task& task, int status, std::string_view body);
+  void tick_own(const TaskKey& key, Task& task);
+  void sweep_own();
 
   // requests
   void send(Request request, Asked asked, const TaskKey& task);

@@ -40,15 +40,19 @@ void Cluster::Impl::start(const StartTask& effect) {
     return;
   }
   task.start = effect;
-  task.start.env.clear();
-  task.start.ranks.clear();
-  task.start.command.clear();
+  task.own = !effect.image.empty();
+  if (!task.own) {
+    task.start.env.clear();
+    task.start.ranks.clear();
+    task.start.command.clear();
+  }
   task.since = now_;
   if (adopt(key, task)) return;
   if (effect.was_running) {
     exit_task(key, task, {ExitReason::kSupervisorLost, 1, "its pod is gone"});
     return;
   }
+  if (task.own) return create(key, task);
   const auto group = group_of_job_.find(key.job);
   if (group != group_of_job_.end() && group->second.starts_with(kAlone) &&
       !pods_.contains(group->second.substr(kAlone.size()))) {  // no other pod will ever be this one
@@ -72,6 +76,8 @@ bool Cluster::Impl::adopt(const TaskKey& key, Task& task) {
     pod.assigned = key;
     waiting_tasks_.erase(key);
     count_foreign(pod);
+    if (task.own) send_service(key, task);
+    if (task.stopping) send_delete(key, task, pod);
     follow(uid, pod);
     return true;
   }
@@ -138,6 +144,7 @@ void Cluster::Impl::bind_answered(const TaskKey& key, Task& task, int status, st
 // Decides by the pod itself whether a binding has happened that was not confirmed.
 void Cluster::Impl::look_answered(const TaskKey& key, Task& task, int status, std::string_view body) {
   if (task.phase != TaskPhase::kBinding) return;
+  if (task.own) return own_look_answered(key, task, status, body);
   const auto pod = pods_.find(task.pod);
   if (pod == pods_.end()) return;
   if (status == 404) return pod_gone(std::string(task.pod));
@@ -176,11 +183,14 @@ void Cluster::Impl::follow(const std::string& uid, Pod& pod) {
   if (!open_) return;
   const PodObject& object = pod.object;
   if (!pod.assigned) {
-    if (!object.task || !object.ours || object.node.empty() || is_over(object)) return;
+    if (!object.task || !object.ours || object.node.empty()) return;
     const auto waits = tasks_.find(*object.task);
-    if (waits != tasks_.end() && waits->second.phase == TaskPhase::kWaitsForPod && carries_its_task(uid, pod)) {
+    const bool is_awaited =
+        waits != tasks_.end() && (waits->second.phase == TaskPhase::kWaitsForPod ||
+                                  (waits->second.own && waits->second.phase == TaskPhase::kBinding));
+    if (is_awaited && carries_its_task(uid, pod)) {
       adopt(waits->first, waits->second);
-    } else if (now_ - opened_ >= kUnclaimedMs && !object.leaving) {
+    } else if (!is_over(object) && now_ - opened_ >= kUnclaimedMs && !object.leaving) {
       send_stray_delete(pod);
     }
     return;
@@ -268,6 +278,7 @@ void Cluster::Impl::tick_task(const TaskKey& key, Task& task) {
                      {ExitReason::kStartFailed, 1,
                       "its controller has not made its pod within " + std::to_string(options_.pod_wait_s) + " s"});
   }
+  if (task.own && task.phase == TaskPhase::kBinding) return tick_own(key, task);
   const auto pod = pods_.find(task.pod);
   if (pod == pods_.end()) return;
   if (task.phase == TaskPhase::kBinding && now_ - task.since >= kLookAgainMs) {
@@ -291,6 +302,9 @@ void Cluster::Impl::answered(std::uint64_t id, int status, std::string_view body
   const auto found = tasks_.find(asked.task);
   if (found == tasks_.end()) return;
   if (asked.asked == Asked::kBind) bind_answered(found->first, found->second, status, body);
+  if (asked.asked == Asked::kCreate) create_answered(found->first, found->second, status, body);
+  if (asked.asked == Asked::kServe && status == 403)
+    warn("the API server allows no Service of a gang: " + shown(body, 200));
   if (asked.asked == Asked::kLook) look_answered(found->first, found->second, status, body);
   if (asked.asked == Asked::kMark) mark_answered(found->first, found->second, status);
   if (asked.asked == Asked::kDelete) delete_answered(found->first, found->second, status);

@@ -118,6 +118,7 @@ Result<NodeObject> read_node(const json::object& node, const std::string& cell,
     return Error{ErrorCode::kInvalid, "a Node without metadata.name or metadata.uid"};
   spec.cell = cell;
   spec.machine = object.uid;
+  spec.containers = true;
   spec.labels = labels_of(node);
   if (std::string pool = label_of(spec.labels, "berth.dev/pool"); !pool.empty()) spec.pool = std::move(pool);
   const auto cpu = amount_of(node, "cpu", milli_of);

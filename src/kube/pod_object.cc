@@ -162,6 +162,7 @@ PodEnd end_of(const json::object& pod, PodPhase phase) {
   const std::string why = text_at(pod, {"status", "reason"});
   if (why == "UnexpectedAdmissionError" || why.rfind("OutOf", 0) == 0 || why == "NodeAffinity")
     end.reason = ExitReason::kStartFailed;
+  if (why == "DeadlineExceeded") end.reason = ExitReason::kTimeLimit;
   for (const json::object* container : objects_at(pod, {"status", "containerStatuses"})) {
     const json::object* ended = object_at(*container, {"state", "terminated"});
     const std::int64_t code = ended == nullptr ? 0 : integer_at(*ended, {"exitCode"}, 0);

@@ -72,18 +72,19 @@ def the_account_may_do_what_berth_does_and_no_more(cluster, kubeconfig):
 
 def each_right_is_needed(cluster, kubeconfig):
     """Without any one rule berth does not start, and names what is missing."""
-    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles/berth"
-    whole = cluster.get(roles)["rules"]
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
     with Fleet(cluster, kubeconfig, start=False) as fleet:
-        try:
-            for number, rule in enumerate(whole):
-                cluster.patch(roles, {"rules": whole[:number] + whole[number + 1:]})
-                server = fleet.new_server(f"without-{number}")
-                assert not server.start(patience_s=60), f"it starts without {rule}"
-                resource = rule["resources"][0]
-                assert re.search(re.escape(resource.split("/")[0]), server.tail()), (rule, server.tail())
-        finally:
-            cluster.patch(roles, {"rules": whole})
+        for roles in (f"{rbac}/clusterroles/berth", f"{rbac}/namespaces/berth-jobs/roles/berth-jobs"):
+            whole = cluster.get(roles)["rules"]
+            try:
+                for number, rule in enumerate(whole):
+                    cluster.patch(roles, {"rules": whole[:number] + whole[number + 1:]})
+                    server = fleet.new_server(f"without-{number}")
+                    assert not server.start(patience_s=60), f"it starts without {rule}"
+                    resource = rule["resources"][0]
+                    assert re.search(re.escape(resource.split("/")[0]), server.tail()), (rule, server.tail())
+            finally:
+                cluster.patch(roles, {"rules": whole})
         fleet.start()
 
 

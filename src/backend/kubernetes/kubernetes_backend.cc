@@ -64,7 +64,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
         http_(options_.credentials),
         queue_(Clock::now()),
         lease_(options_.space, "berth", options_.identity),
-        rights_(needed_rights(kube::watched(), options_.space)) {
+        rights_(needed_rights(kube::watched(), options_.space, kube::spaces_of(options_.cluster.own))) {
     std::uint64_t seed = options_.seed;
     for (const kube::Resource& resource : kube::watched())
       watchers_.push_back(std::make_unique<Watcher>(resource, options_.watch, http_, *this, ++seed));
@@ -100,6 +100,8 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     }
     http_.wake();
   }
+
+  Result<void> check(const JobSpec& job) const override { return kube::check_own_job(job, options_.cluster.own); }
 
   void stop() override {
     if (!thread_.joinable()) return;

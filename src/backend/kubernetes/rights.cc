@@ -52,7 +52,8 @@ std::string text_of(const Right& right) {
   return text;
 }
 
-std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, const std::string& space) {
+std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, const std::string& space,
+                                 const std::vector<std::string>& job_spaces) {
   std::vector<Right> rights;
   for (const kube::Resource& resource : watched) {
     for (const char* verb : {"list", "watch"}) {
@@ -66,6 +67,10 @@ std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, con
   rights.push_back({"delete", "", "pods", "", ""});
   rights.push_back({"patch", "", "pods", "status", ""});
   rights.push_back({"create", "", "events", "", ""});
+  for (const std::string& one : job_spaces) {
+    rights.push_back({"create", "", "pods", "", one});
+    rights.push_back({"create", "", "services", "", one});
+  }
   for (const char* verb : {"get", "create", "update"})
     rights.push_back({verb, "coordination.k8s.io", "leases", "", space});
   return rights;

@@ -26,8 +26,10 @@ struct Right {
 // Returns "create pods/binding" or "update leases.coordination.k8s.io in namespace x".
 std::string text_of(const Right& right);
 
-// Returns the rights that a server needs which keeps its Lease in the namespace `space`.
-std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, const std::string& space);
+// Returns the rights that a server needs which keeps its Lease in the namespace `space`, and makes pods in
+// `job_spaces`.
+std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, const std::string& space,
+                                 const std::vector<std::string>& job_spaces = {});
 
 class RightsCheck {
  public:

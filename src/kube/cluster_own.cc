@@ -1,0 +1,131 @@
+// Tasks of berth's own jobs: each is a pod that is made for it, bound to its node.
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include "kube/cluster_impl.h"
+#include "kube/json_reading.h"
+
+namespace berth::kube {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kMostBody = 1 << 20;  // what the API server stores
+
+json::object object_of(std::string_view body) {
+  boost::system::error_code error;
+  const json::value value = json::parse({body.data(), body.size()}, error);
+  return error || !value.is_object() ? json::object() : value.get_object();
+}
+
+}  // namespace
+
+bool Cluster::Impl::is_own(const PodObject& pod) const {
+  if (!pod.task || pod.name != name_of_pod(*pod.task, options_.log)) return false;
+  const std::vector<std::string> spaces = spaces_of(options_.own);
+  return std::find(spaces.begin(), spaces.end(), pod.name_space) != spaces.end();
+}
+
+std::string Cluster::Impl::own_path(const Task& task) const {
+  return "/api/v1/namespaces/" + space_of_queue(options_.own, queue_of_start(task.start)) + "/pods";
+}
+
+// Makes the pod of the task. It may be there already: then the answer is 409, and the pod itself decides.
+void Cluster::Impl::create(const TaskKey& key, Task& task) {
+  if (options_.own.space.empty())
+    return exit_task(key, task, {ExitReason::kStartFailed, 1, "this server makes no pods (--job-namespace)"});
+  const auto node = nodes_.find(task.start.node);
+  const std::vector<Taint> taints = node == nodes_.end() ? std::vector<Taint>() : node->second.object.spec.taints;
+  std::string body = json::serialize(pod_of(task.start, options_.own, taints, options_.scheduler, options_.log));
+  task.phase = TaskPhase::kBinding;
+  task.missing = false;
+  task.since = now_;
+  if (body.size() > kMostBody)
+    return exit_task(key, task, {ExitReason::kStartFailed, 1, "its command and environment are larger than 1 MiB"});
+  send({0, Method::kPost, own_path(task), "application/json", std::move(body), true}, Asked::kCreate, key);
+}
+
+void Cluster::Impl::create_answered(const TaskKey& key, Task& task, int status, std::string_view body) {
+  if (task.phase != TaskPhase::kBinding) return;
+  if (status == 200 || status == 201) return made(key, task, text_at(object_of(body), {"metadata", "uid"}));
+  if (status == 0 || status == 409 || status == 429 || status >= 500) return look_for_own(key, task);
+  exit_task(key, task,
+            {ExitReason::kStartFailed, 1,
+             "the API server refused its pod (" + std::to_string(status) +
+                 "): " + shown(text_at(object_of(body), {"message"}), 500)});
+}
+
+// The watch shows the pod, or has shown it.
+void Cluster::Impl::made(const TaskKey& key, Task& task, const std::string& uid) {
+  task.pod = uid;
+  task.since = now_;
+  send_service(key, task);
+}
+
+// Other tasks find the gang by the name of task 0. Nothing hangs on the answer: 409 is that it is there.
+void Cluster::Impl::send_service(const TaskKey& key, const Task& task) {
+  if (key.task != 0 || task.pod.empty() || !has_gang(task.start)) return;
+  const std::string space = space_of_queue(options_.own, queue_of_start(task.start));
+  const json::object service = service_of(task.start, options_.log, space, name_of_pod(key, options_.log), task.pod);
+  send({0, Method::kPost, "/api/v1/namespaces/" + space + "/services", "application/json", json::serialize(service),
+        true},
+       Asked::kServe, key);
+}
+
+void Cluster::Impl::look_for_own(const TaskKey& key, Task& task) {
+  task.since = now_;
+  send({0, Method::kGet, own_path(task) + "/" + name_of_pod(key, options_.log), "", "", true}, Asked::kLook, key);
+}
+
+// Decides by the pod itself whether it was made.
+void Cluster::Impl::own_look_answered(const TaskKey& key, Task& task, int status, std::string_view body) {
+  task.since = now_;
+  if (status == 404) {
+    if (!task.pod.empty()) return exit_task(key, task, {ExitReason::kKilled, 137, "its pod was deleted"});
+    task.missing = true;  // made again by tick
+    return;
+  }
+  if (status != 200) return;  // asked again by tick
+  const auto pod = read_pod(object_of(body), options_.scheduler);
+  if (!pod) return;
+  if (pod->task != key || pod->log != options_.log || !is_own(*pod))
+    return exit_task(key, task,
+                     {ExitReason::kStartFailed, 1,
+                      "there is a pod " + pod->name_space + "/" + pod->name + " that is not berth's; delete it"});
+  if (pod->node != task.start.node || static_cast<std::size_t>(pod->request.gpus) != task.start.gpu_uuids.size())
+    return exit_task(key, task,
+                     {ExitReason::kStartFailed, 1,
+                      "pod " + pod->name_space + "/" + pod->name + " was changed by an admission webhook"});
+  made(key, task, pod->uid);
+}
+
+void Cluster::Impl::tick_own(const TaskKey& key, Task& task) {
+  constexpr std::int64_t kAgainMs = 5'000;
+  if (now_ - task.since < kAgainMs) return;
+  if (!task.missing) return look_for_own(key, task);
+  if (task.stopping) return exit_task(key, task, {ExitReason::kKilled, 137, "it was stopped before it had a pod"});
+  create(key, task);
+}
+
+// Deletes the pods that have ended, whose end is durable, and that are too old or too many. Until then their logs are
+// there to be read.
+void Cluster::Impl::sweep_own() {
+  std::vector<std::pair<Timestamp, std::string>> over;
+  for (auto& [uid, pod] : pods_) {
+    if (!pod.own || pod.assigned || pod.object.leaving || !is_over(pod.object)) continue;
+    if (pod.over_since.is_never()) pod.over_since = now_;
+    over.emplace_back(pod.over_since, uid);
+  }
+  std::sort(over.begin(), over.end());
+  std::size_t left = over.size();
+  for (const auto& [since, uid] : over) {
+    if (left <= options_.own.keep && now_ - since < options_.own.keep_s * 1000) break;
+    --left;
+    send_stray_delete(pods_.at(uid));
+  }
+}
+
+}  // namespace berth::kube

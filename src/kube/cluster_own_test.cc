@@ -1,0 +1,223 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "kube/api_stand_in.h"
+
+namespace berth::kube {
+namespace {
+
+Options with_own(std::size_t keep = 1000) {
+  Options options;
+  options.log = "log";
+  options.own.space = "team";
+  options.own.keep = keep;
+  return options;
+}
+
+struct Own : ApiStandIn {
+  explicit Own(std::size_t keep = 1000) : ApiStandIn(with_own(keep)) {
+    node("n1", 8);
+    name_space("team", "q");
+    list();
+  }
+  static StartTask start_of(std::uint64_t job, std::uint32_t task = 0, int gpus = 1) {
+    StartTask start;
+    start.key = {JobId(job), 1, task, 1};
+    start.node = "n1";
+    start.image = "a:1";
+    start.command = {"train"};
+    start.grace_ms = 30'000;
+    for (int gpu = 0; gpu < gpus; ++gpu) start.gpu_uuids.push_back("node-n1:" + std::to_string(gpu));
+    return start;
+  }
+  static std::string name(const StartTask& start) { return name_of_pod(start.key, "log"); }
+  int posts() const {
+    return static_cast<int>(std::count_if(requests.begin(), requests.end(), [](const Request& one) {
+      return one.method == Method::kPost && one.path.ends_with("/pods");
+    }));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a task with an image is one pod, made once, and its end is the pod's") {
+  Own api;
+  const StartTask start = Own::start_of(7, 0, 2);
+  api.start(start);
+  CHECK_EQ(api.posts(), 1);
+  CHECK_EQ(api.node_of(Own::name(start)), "n1");
+  CHECK(api.jobs().empty());  // it is no job that was found
+  api.perform(start);
+  api.pass(60);
+  CHECK_EQ(api.posts(), 1);
+  api.run_all();
+  api.settle();
+  CHECK(api.is_running(start.key));
+  api.phase(api.uid_of(Own::name(start)), "Failed", 3);
+  api.settle();
+  REQUIRE(api.exit_of(start.key));
+  CHECK_EQ(api.exit_of(start.key)->code, 3);
+  CHECK(api.registered.at("n1").gpus[0].healthy);  // what it uses is its own
+}
+
+TEST_CASE("a pod whose making had no answer is found, or made again") {
+  for (const bool happens : {true, false}) {
+    CAPTURE(happens);
+    Own api;
+    int lost = 0;
+    api.shows = false;
+    api.fault = [&](const Request& request) -> Answer {
+      if (request.method != Method::kPost || !request.path.ends_with("/pods") || lost++ > 0) return api.serve(request);
+      if (happens) api.serve(request);
+      return {0, ""};
+    };
+    const StartTask start = Own::start_of(7);
+    api.start(start);
+    api.pass(20);
+    api.shows = true;
+    api.list();
+    api.run_all();
+    api.settle();
+    CHECK(api.is_running(start.key));
+    CHECK_EQ(api.pods_.size(), 1);
+    CHECK_EQ(api.posts(), happens ? 1 : 2);
+  }
+}
+
+TEST_CASE("a server that is killed after a start makes the pod once in all") {
+  for (const bool seen : {true, false}) {
+    CAPTURE(seen);
+    Own api;
+    api.shows = seen;
+    const StartTask start = Own::start_of(7);
+    api.start(start);
+    api.shows = true;
+    api.restart();
+    api.run_all();
+    api.settle();
+    CHECK(api.is_running(start.key));
+    CHECK_EQ(api.pods_.size(), 1);
+    CHECK_EQ(api.posts(), 1);
+  }
+}
+
+TEST_CASE("a task that ran, and whose pod is gone after a restart, is not started again") {
+  Own api;
+  const StartTask start = Own::start_of(7);
+  api.start(start);
+  api.run_all();
+  api.settle();
+  api.shows = false;
+  api.remove(api.uid_of(Own::name(start)));
+  api.shows = true;
+  api.restart();
+  REQUIRE(api.exit_of(start.key));
+  CHECK_EQ(api.exit_of(start.key)->reason, ExitReason::kSupervisorLost);
+  CHECK(api.pods_.empty());
+}
+
+TEST_CASE("a pod of its name that is not berth's is not taken for it") {
+  Own api;
+  const StartTask start = Own::start_of(7);
+  api.pod(Own::name(start), 1);
+  api.start(start);
+  REQUIRE(api.exit_of(start.key));
+  CHECK_EQ(api.exit_of(start.key)->reason, ExitReason::kStartFailed);
+  CHECK_EQ(api.pods_.size(), 1);
+}
+
+TEST_CASE("a pod that carries the key of a task under another name, or elsewhere, is not the task") {
+  Own api;
+  api.pods_["forged"] = ApiStandIn::json(
+      R"({"metadata":{"name":"forged","namespace":"team","uid":"forged","annotations":{"berth.dev/task":"7/1/0/1",)"
+      R"("berth.dev/log":"log"}},"spec":{"schedulerName":"berth","nodeName":"n1","containers":[{"name":"main",)"
+      R"("resources":{"limits":{"nvidia.com/gpu":1}}}]},"status":{"phase":"Running"}})");
+  api.show("forged");
+  const StartTask start = Own::start_of(7);
+  api.start(start);
+  CHECK_EQ(api.posts(), 1);
+  CHECK_FALSE(api.is_running(start.key));
+}
+
+TEST_CASE("a pod that the API server refuses is a failed start with its words") {
+  Own api;
+  api.fault = [&](const Request& request) -> Answer {
+    if (request.path.ends_with("/pods")) return {403, R"({"message":"exceeded quota: pods"})"};
+    return api.serve(request);
+  };
+  const StartTask start = Own::start_of(7);
+  api.start(start);
+  REQUIRE(api.exit_of(start.key));
+  CHECK_NE(api.exit_of(start.key)->message.find("exceeded quota"), std::string::npos);
+}
+
+TEST_CASE("a pod is deleted when its task is stopped, also where it was stopped before the pod was known") {
+  for (const bool early : {true, false}) {
+    CAPTURE(early);
+    Own api;
+    api.shows = !early;
+    const StartTask start = Own::start_of(7);
+    api.start(start);
+    api.perform(KillTask{start.key, "n1", 5000});
+    api.shows = true;
+    if (early) api.list();
+    api.pass(1);
+    CHECK(api.pods_.empty());
+    REQUIRE(api.exit_of(start.key));
+    CHECK_EQ(api.exit_of(start.key)->reason, ExitReason::kKilled);
+  }
+}
+
+TEST_CASE("the pod of a start that was given up is deleted when it appears") {
+  Own api;
+  const StartTask start = Own::start_of(7);
+  api.start(start);
+  const std::string uid = api.uid_of(Own::name(start));
+  const boost::json::object late = api.pods_.at(uid);
+  api.remove(uid);
+  api.perform(ForgetTask{start.key, "n1"});
+  api.pods_[uid] = late;
+  api.show(uid);
+  api.pass(60);
+  CHECK(api.pods_.empty());
+}
+
+TEST_CASE("pods that have ended are kept for an hour, and not more than so many") {
+  Own api(2);
+  for (std::uint64_t job = 1; job <= 4; ++job) {
+    const StartTask start = Own::start_of(job);
+    api.start(start);
+    api.phase(api.uid_of(Own::name(start)), "Succeeded");
+    api.settle();
+    api.pass(1);
+    if (job != 4) api.perform(ForgetTask{start.key, "n1"});
+  }
+  api.pass(10);
+  CHECK_EQ(api.pods_.size(), 3);  // the end of the last one is not durable yet
+  CHECK(api.uid_of(Own::name(Own::start_of(1))).empty());
+  api.perform(ForgetTask{Own::start_of(4).key, "n1"});
+  api.pass(10);
+  CHECK_EQ(api.pods_.size(), 2);
+  api.pass(3600);
+  CHECK(api.pods_.empty());
+}
+
+TEST_CASE("task 0 of a gang makes the Service, which its pod owns") {
+  Own api;
+  for (std::uint32_t number : {1U, 0U}) {
+    StartTask start = Own::start_of(7, number);
+    start.env = {{"MASTER_ADDR", "10.0.0.1"}, {"MASTER_PORT", "29500"}};
+    api.start(start);
+  }
+  std::vector<std::string> owners;
+  for (const Request& request : api.requests) {
+    if (!request.path.ends_with("/services")) continue;
+    const boost::json::object service = ApiStandIn::json(request.body);
+    owners.push_back(text_at(*objects_at(service, {"metadata", "ownerReferences"}).front(), {"uid"}));
+  }
+  REQUIRE_FALSE(owners.empty());
+  for (const std::string& owner : owners) CHECK_EQ(owner, api.uid_of(Own::name(Own::start_of(7, 0))));
+}
+
+}  // namespace berth::kube

@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""Jobs that are submitted to berth itself and run as pods: what is made, what becomes of it, and that it is made once."""
+import json
+import os
+import sys
+import time
+
+from cluster import Refused, node_of, wait_until
+from fleet import DEPLOY, Fleet, main
+
+SPACE = "berth-jobs"
+PODS, SERVICES = f"/api/v1/namespaces/{SPACE}/pods", f"/api/v1/namespaces/{SPACE}/services"
+
+
+def submit(fleet, *words, image="example.com/train:1", code=0):
+    """Submits a job, and returns its number."""
+    said = fleet.berth("submit", "--queue", "red", "--image", image, *words, code=code)
+    return int(next(word for word in said.split() if word.isdigit())) if code == 0 else said
+
+
+def own_pods(fleet, job):
+    return [pod for pod in fleet.cluster.items(f"{PODS}?labelSelector=berth.dev/job={job}")
+            if pod["metadata"]["annotations"]["berth.dev/log"] == log_of(fleet)]
+
+
+def log_of(fleet):
+    with open(os.path.join(fleet.server.data, "machine")) as file:
+        return file.read().strip()
+
+
+def services(fleet, job):
+    return fleet.cluster.items(f"{SERVICES}?labelSelector=berth.dev/job={job}")
+
+
+def env_of(pod):
+    return {one["name"]: one["value"] for one in pod["spec"]["containers"][0]["env"]}
+
+
+def wait_running(fleet, job, count):
+    def holds():
+        pods = own_pods(fleet, job)
+        return len(pods) == count and all(pod["status"].get("phase") == "Running" for pod in pods) and sorted(
+            pods, key=lambda pod: int(pod["metadata"]["labels"]["berth.dev/task"]))
+    return wait_until(holds, lambda: f"{count} pods of job {job} run: {[pod['status'] for pod in own_pods(fleet, job)]}")
+
+
+def job_of(fleet, job):
+    return fleet.server.ask("GET", f"/v1/jobs/{job}")
+
+
+def wait_job(fleet, job, **want):
+    def holds():
+        seen = job_of(fleet, job)
+        return all(seen.get(key) == value for key, value in want.items()) and seen
+    return wait_until(holds, lambda: f"job {job} is {want}: {job_of(fleet, job)}")
+
+
+def end(fleet, pod, code=0):
+    """The container ends, as a kubelet would say it."""
+    state = {"terminated": {"exitCode": code, "reason": "Completed" if code == 0 else "Error"}}
+    fleet.cluster.ask("PATCH", f"{PODS}/{pod['metadata']['name']}/status", {"status": {
+        "phase": "Succeeded" if code == 0 else "Failed", "containerStatuses": [
+            {"name": "main", "image": "x", "imageID": "", "ready": False, "restartCount": 0, "state": state}]}},
+        "application/strategic-merge-patch+json")
+
+
+class Own(Fleet):
+    """A case whose pods in the namespace of jobs go with it."""
+
+    def __exit__(self, kind, value, trace):
+        try:
+            super().__exit__(kind, value, trace)
+        finally:
+            for pod in self.cluster.pods(SPACE):
+                self.cluster.delete(f"{PODS}/{pod['metadata']['name']}", 0)
+
+
+def a_job_is_one_pod_that_runs_and_succeeds(cluster, kubeconfig):
+    with Own(cluster, kubeconfig) as fleet:
+        node, = fleet.add_nodes(1)
+        job = submit(fleet, "--name", "train", "--gpus", "2", "--cpus", "4", "--memory", "8Gi", "--env", "PRICE=$5 $(HOME)",
+                     "--", "python3", "train.py", "--tag", "$(BERTH_JOB)")
+        pod, = wait_running(fleet, job, 1)
+        main_container, metadata = pod["spec"]["containers"][0], pod["metadata"]
+        assert node_of(pod) == node and metadata["name"].startswith(f"berth-{job}-1-0-1-"), metadata
+        assert main_container["image"] == "example.com/train:1", main_container
+        assert main_container["command"] == ["python3", "train.py", "--tag", "$$(BERTH_JOB)"], main_container["command"]
+        assert env_of(pod)["PRICE"] == "$$5 $$(HOME)" and env_of(pod)["BERTH_JOB"] == str(job), env_of(pod)
+        assert "CUDA_VISIBLE_DEVICES" not in env_of(pod)
+        assert main_container["resources"]["limits"] == {"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "2"}
+        assert metadata["labels"]["berth.dev/queue"] == "red" and metadata["annotations"]["berth.dev/job-name"] == "train"
+        assert pod["spec"]["automountServiceAccountToken"] is False and "volumeMounts" in main_container
+        assert not [volume for volume in pod["spec"]["volumes"] if "projected" in volume], pod["spec"]["volumes"]
+        assert not services(fleet, job), "one task needs no names"
+        wait_job(fleet, job, phase="running")
+        end(fleet, pod)
+        wait_job(fleet, job, outcome="succeeded")
+        assert [one["name"] for one in fleet.server.all("/v1/jobs?finished=true")] == ["train"], "its pod is no other job"
+
+
+def a_gang_finds_itself_by_name(cluster, kubeconfig):
+    with Own(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(2, gpus=4)
+        job = submit(fleet, "--tasks", "2", "--gpus", "4", "--", "train")
+        pods = wait_running(fleet, job, 2)
+        service, = wait_until(lambda: services(fleet, job), "the Service of the gang")
+        name = service["metadata"]["name"]
+        assert service["spec"]["clusterIP"] == "None" and service["spec"]["publishNotReadyAddresses"], service["spec"]
+        for number, pod in enumerate(pods):
+            env = env_of(pod)
+            assert env["MASTER_ADDR"] == f"task-0.{name}.{SPACE}.svc" and env["WORLD_SIZE"] == "2", env
+            assert env["RANK"] == str(number) and pod["spec"]["hostname"] == f"task-{number}", env
+            assert pod["spec"]["subdomain"] == name
+            assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+        assert len({node_of(pod) for pod in pods}) == 2
+        owner, = service["metadata"]["ownerReferences"]
+        assert owner["uid"] == pods[0]["metadata"]["uid"]
+        cluster.delete(f"{PODS}/{pods[0]['metadata']['name']}", 0)
+        wait_until(lambda: not services(fleet, job), "the Service goes with the pod of task 0")
+
+
+def torchrun_is_told_the_name_of_task_0(cluster, kubeconfig):
+    with Own(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(2, gpus=4)
+        job = submit(fleet, "--tasks", "2", "--gpus", "4", "--launch", "torchrun", "--", "train.py")
+        pods = wait_running(fleet, job, 2)
+        for number, pod in enumerate(pods):
+            command = pod["spec"]["containers"][0]["command"]
+            assert command[0] == "torchrun" and command[command.index("--node_rank") + 1] == str(number), command
+            assert command[command.index("--master_addr") + 1] == env_of(pod)["MASTER_ADDR"], command
+
+
+def a_failure_is_told_with_its_code(cluster, kubeconfig):
+    with Own(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        job = submit(fleet, "--gpus", "1", "--", "train")
+        pod, = wait_running(fleet, job, 1)
+        end(fleet, pod, 17)
+        seen = wait_job(fleet, job, outcome="failed")
+        assert seen["code"] == 17, seen
+        again = submit(fleet, "--gpus", "8", "--", "train")
+        wait_running(fleet, again, 1)  # the GPUs are free
+
+
+def a_cancelled_job_s_pods_are_deleted(cluster, kubeconfig):
+    with Own(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        job = submit(fleet, "--tasks", "3", "--gpus", "2", "--", "train")
+        wait_running(fleet, job, 3)
+        fleet.berth("cancel", str(job))
+        wait_until(lambda: not own_pods(fleet, job), "the pods are gone")
+        wait_job(fleet, job, outcome="cancelled")
+
+
+def a_pod_that_somebody_deletes_ends_its_task(cluster, kubeconfig):
+    with Own(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        job = submit(fleet, "--gpus", "1", "--", "train")
+        pod, = wait_running(fleet, job, 1)
+        wait_job(fleet, job, phase="running")
+        cluster.delete(f"{PODS}/{pod['metadata']['name']}", 0)
+        wait_job(fleet, job, phase="finished")
+
+
+def preemption_gives_the_places_to_the_stronger(cluster, kubeconfig):
+    with Own(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        weak = submit(fleet, "--gpus", "8", "--priority", "dev", "--", "train")
+        wait_running(fleet, weak, 1)
+        wait_job(fleet, weak, phase="running")
+        strong = submit(fleet, "--gpus", "8", "--priority", "production", "--", "train")
+        pod, = wait_running(fleet, strong, 1)
+        fleet.check_room()
+        end(fleet, pod)
+        second, = wait_running(fleet, weak, 1)
+        assert second["metadata"]["labels"]["berth.dev/attempt"] == "2", second["metadata"]
+
+
+def what_cannot_be_a_pod_is_refused_at_once(cluster, kubeconfig):
+    with Own(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        said = fleet.berth("submit", "--queue", "red", "--gpus", "1", "--", "train", code=None)
+        assert "--image" in said, said
+        said = submit(fleet, "--gpus", "0.5", "--", "train", code=None)
+        assert "whole GPUs" in said, said
+
+
+def what_the_api_server_refuses_is_told(cluster, kubeconfig):
+    """A quota of the namespace that leaves no room: the job says so, in the words of the API server."""
+    with Own(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        quotas = f"/api/v1/namespaces/{SPACE}/resourcequotas"
+        cluster.make(quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
+        try:
+            wait_until(lambda: (cluster.get(quotas + "/none").get("status") or {}).get("hard"), "the quota holds")
+            job = submit(fleet, "--gpus", "1", "--", "train")
+            seen = wait_job(fleet, job, phase="finished")
+            assert "exceeded quota" in json.dumps(seen), seen
+        finally:
+            cluster.delete(quotas + "/none")
+
+
+def hostile_words_break_no_name(cluster, kubeconfig):
+    with Own(cluster, kubeconfig, config={"queues": {"red": {}, "blue": {}, "x" * 60: {"queues": {"y" * 60: {}}}}}) as fleet:
+        fleet.add_nodes(1)
+        long_queue = "x" * 60 + "/" + "y" * 60
+        said = fleet.berth("submit", "--queue", long_queue, "--image", "a:1", "--gpus", "1", "--env", "A=\u202e'\"$$(X)`rm`",
+                           "--", "sh", "-c", "echo '\u001b[31m' \"$HOME\" $(id)")
+        pod, = wait_running(fleet, int(next(word for word in said.split() if word.isdigit())), 1)
+        assert "berth.dev/queue" not in pod["metadata"]["labels"]
+        assert pod["metadata"]["annotations"]["berth.dev/queue"] == long_queue
+        assert env_of(pod)["A"] == "\u202e'\"$$$$(X)`rm`", env_of(pod)
+
+
+def another_s_pod_of_this_name_is_not_taken(cluster, kubeconfig):
+    with Own(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        first = submit(fleet, "--gpus", "1", "--", "train")
+        pod, = wait_running(fleet, first, 1)
+        squatter = pod["metadata"]["name"].replace(f"berth-{first}-", f"berth-{first + 1}-")
+        cluster.make(PODS, {"metadata": {"name": squatter}, "spec": {
+            "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+            "containers": [{"name": "main", "image": "x", "securityContext": {
+                "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}}]}})
+        second = submit(fleet, "--gpus", "1", "--", "train")
+        assert second == first + 1
+        seen = wait_job(fleet, second, phase="finished")
+        assert "not berth's" in json.dumps(seen), seen
+
+
+def killed_at_any_moment_it_makes_each_pod_once(cluster, kubeconfig):
+    """The server is killed in the middle of many starts, several times; each task has one pod in all that time."""
+    with Own(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(4)
+        made = {}
+
+        def look():
+            for pod in cluster.pods(SPACE):
+                key = pod["metadata"]["annotations"].get("berth.dev/task")
+                made.setdefault(key, set()).add(pod["metadata"]["uid"])
+        jobs = []
+        for number in range(4):
+            jobs += [submit(fleet, "--tasks", "4", "--gpus", "1", "--", "train") for _ in range(2)]
+            time.sleep(0.02 * number)
+            fleet.server.kill()
+            look()
+            fleet.start()
+        for job in jobs:
+            wait_running(fleet, job, 4)
+            wait_job(fleet, job, phase="running")
+        look()
+        assert len(made) == 32 and all(len(uids) == 1 for uids in made.values()), made
+        attempts = {pod["metadata"]["labels"]["berth.dev/attempt"] for job in jobs for pod in own_pods(fleet, job)}
+        assert attempts == {"1"}, attempts
+        fleet.check_room()
+
+
+def the_policy_lets_berth_make_pods_and_nobody_forge_them(cluster, kubeconfig):
+    with Own(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        policy = os.path.join(DEPLOY, "policy.yaml")
+        cluster.kubectl("apply", "-f", policy)
+        try:
+            forged = {"metadata": {"generateName": "forged-", "annotations": {"berth.dev/task": "1/1/0/1"}}, "spec": {
+                "schedulerName": "berth", "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+                "containers": [{"name": "main", "image": "x", "securityContext": {
+                    "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}}]}}
+
+            def refused():
+                try:
+                    cluster.make(PODS, forged)
+                    return False
+                except Refused as refusal:
+                    return "berth's own" in str(refusal)
+            wait_until(refused, "the policy holds", 30)
+            job = submit(fleet, "--gpus", "1", "--", "train")
+            wait_running(fleet, job, 1)
+        finally:
+            cluster.kubectl("delete", "-f", policy)
+
+
+if __name__ == "__main__":
+    sys.exit(main([a_job_is_one_pod_that_runs_and_succeeds, a_gang_finds_itself_by_name, torchrun_is_told_the_name_of_task_0,
+                   a_failure_is_told_with_its_code, a_cancelled_job_s_pods_are_deleted, a_pod_that_somebody_deletes_ends_its_task,
+                   preemption_gives_the_places_to_the_stronger, what_cannot_be_a_pod_is_refused_at_once,
+                   what_the_api_server_refuses_is_told, hostile_words_break_no_name, another_s_pod_of_this_name_is_not_taken,
+                   killed_at_any_moment_it_makes_each_pod_once, the_policy_lets_berth_make_pods_and_nobody_forge_them]))
