@@ -13,6 +13,7 @@
 #include "base/codec.h"
 #include "base/hash.h"
 #include "base/planted.h"
+#include "control/admission.h"
 #include "control/config_change.h"
 #include "control/drain.h"
 #include "control/maintenance.h"
@@ -334,7 +335,10 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
   const JobState* service = service_to_update(batch.state(), event.spec);
   if (auto ok = resolve_mig_profiles(batch.state(), event.spec, service); !ok) return ok.error();
   if (auto ok = validate(batch.state(), event.spec, service != nullptr); !ok) return ok.error();
+  AdmissionVerdict verdict = judge(batch.state(), event.spec, command.role);
+  if (auto ok = result_of(verdict); !ok) return ok.error();
   std::vector<std::string> warnings = warnings_of(batch.state(), event.spec);
+  std::move(verdict.warnings.begin(), verdict.warnings.end(), std::back_inserter(warnings));
   if (service != nullptr) {
     auto reply = update(batch, *service, event.spec, command.key, body_hash);
     if (reply) reply->warnings = std::move(warnings);
@@ -344,6 +348,7 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
   event.priority = priority_of(batch.state(), event.spec).value();
   event.key = command.key;
   event.body_hash = body_hash;
+  event.broken_rules = std::move(verdict.broken_rules);
   Reply reply{.job = event.job};
   reply.warnings = std::move(warnings);
   batch.emit(std::move(event));

@@ -37,7 +37,7 @@ struct Reply {
   std::vector<std::string> to = {};        // moved jobs: the nodes on which the job starts again
   Timestamp deadline = {};                 // moved jobs: when the grace of the job ends
   std::vector<DrainedJob> drained = {};    // drained nodes: the jobs there, by id
-  std::vector<std::string> warnings = {};  // submissions: what keeps the job from ever starting
+  std::vector<std::string> warnings = {};  // submissions: what keeps the job from ever starting, rules it breaks
 };
 
 // Returns placements for a running job that are free now and on none of the nodes `off`, or the error that says why

@@ -79,6 +79,7 @@ class ConfigCheck {
     check_isolation();
     check_scheduling();
     check_roles();
+    check_admission();
     return std::move(mistakes_);
   }
 
@@ -114,6 +115,7 @@ class ConfigCheck {
   void check_isolation();
   void check_scheduling();
   void check_roles();
+  void check_admission();
 
   const ClusterConfig& config_;
   std::vector<ConfigMistake> mistakes_;
@@ -316,6 +318,14 @@ void ConfigCheck::check_queues() {
   }
   check_moves();
   check_children_sums();
+}
+
+void ConfigCheck::check_admission() {
+  for (const std::string& mistake : mistakes_in(config_.admission)) tell("admission: " + mistake);
+  for (const QueueConfig& queue : config_.queues) {
+    for (const std::string& mistake : mistakes_in(queue.admission))
+      tell("queue '" + queue.path + "'.admission: " + mistake);
+  }
 }
 
 void ConfigCheck::check_pools() {

@@ -11,6 +11,7 @@
 
 #include "base/fields.h"
 #include "base/result.h"
+#include "model/admission.h"
 #include "model/job.h"
 #include "model/role.h"
 
@@ -136,18 +137,20 @@ struct QueueConfig {
   // The path that the queue had before; it and all below it keep their jobs. Empty: it is not renamed.
   std::string moved_from = {};
   std::optional<BudgetConfig> budget = {};  // absent: none of its own
+  std::vector<AdmissionRule> admission = {};
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
-    return field_list(
-        field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
-        field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
-        field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
-        field("policy", &QueueConfig::policy), field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
-        field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
-        field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
-        field("attained_service", &QueueConfig::attained_service),
-        field("guarantee_decay_s", &QueueConfig::guarantee_decay_s), field("eviction", &QueueConfig::eviction),
-        field_if_set("moved_from", &QueueConfig::moved_from), field_if_set("budget", &QueueConfig::budget));
+    return field_list(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
+                      field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
+                      field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
+                      field("policy", &QueueConfig::policy),
+                      field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
+                      field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
+                      field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
+                      field("attained_service", &QueueConfig::attained_service),
+                      field("guarantee_decay_s", &QueueConfig::guarantee_decay_s),
+                      field("eviction", &QueueConfig::eviction), field_if_set("moved_from", &QueueConfig::moved_from),
+                      field_if_set("budget", &QueueConfig::budget), field_if_set("admission", &QueueConfig::admission));
   }
 };
 
@@ -244,14 +247,16 @@ struct ClusterConfig {
   std::vector<QueueConfig> queues;           // parents before children
   std::vector<PriorityClassConfig> priority_classes;
   SchedulingConfig scheduling;
-  std::vector<RoleBinding> roles;  // sorted; beside these, each token has a role of its own (TokenCreated)
+  std::vector<RoleBinding> roles;             // sorted; beside these, each token has a role of its own (TokenCreated)
+  std::vector<AdmissionRule> admission = {};  // of the root, and so for all jobs
   bool operator==(const ClusterConfig&) const = default;
   static constexpr auto fields() {
     return field_list(field("name", &ClusterConfig::name), field("gpu_models", &ClusterConfig::gpu_models),
                       field("pools", &ClusterConfig::pools), field("topology_levels", &ClusterConfig::topology_levels),
                       field("queues", &ClusterConfig::queues),
                       field("priority_classes", &ClusterConfig::priority_classes),
-                      field("scheduling", &ClusterConfig::scheduling), field_if_set("roles", &ClusterConfig::roles));
+                      field("scheduling", &ClusterConfig::scheduling), field_if_set("roles", &ClusterConfig::roles),
+                      field_if_set("admission", &ClusterConfig::admission));
   }
 };
 

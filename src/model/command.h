@@ -23,7 +23,8 @@ struct ApplyConfig {
 };
 struct SubmitJob {
   JobSpec spec;
-  std::string key;  // idempotency key; empty: none
+  std::string key;                // idempotency key; empty: none
+  std::optional<Role> role = {};  // with which it is submitted; absent: its users have no roles here
 };
 struct CancelJob {
   JobId job;

@@ -85,16 +85,18 @@ struct JobSubmitted {
   JobId job;
   JobSpec spec;
   std::int32_t priority = 0;
-  std::string key;               // idempotency key; empty: none
-  std::uint64_t body_hash = 0;   // of the submitted spec; tells a repetition from a conflict
-  JobId parent;                  // the service or array that it belongs to
-  std::int32_t index = 0;        // replica or element number
-  std::uint32_t generation = 0;  // replicas: the generation of the service that they belong to
+  std::string key;                             // idempotency key; empty: none
+  std::uint64_t body_hash = 0;                 // of the submitted spec; tells a repetition from a conflict
+  JobId parent;                                // the service or array that it belongs to
+  std::int32_t index = 0;                      // replica or element number
+  std::uint32_t generation = 0;                // replicas: the generation of the service that they belong to
+  std::vector<std::string> broken_rules = {};  // admission rules that it breaks and that did not refuse it: QUEUE:RULE
   static constexpr auto fields() {
     return field_list(field("job", &JobSubmitted::job), field("spec", &JobSubmitted::spec),
                       field("priority", &JobSubmitted::priority), field("key", &JobSubmitted::key),
                       field("body_hash", &JobSubmitted::body_hash), field("parent", &JobSubmitted::parent),
-                      field("index", &JobSubmitted::index), field("generation", &JobSubmitted::generation));
+                      field("index", &JobSubmitted::index), field("generation", &JobSubmitted::generation),
+                      field_if_set("broken_rules", &JobSubmitted::broken_rules));
   }
 };
 

@@ -127,6 +127,7 @@ struct QueueState {
   EvictionTerms eviction;
   std::optional<BudgetConfig> budget;
   BudgetMark budget_mark;  // only if it has a budget
+  std::vector<AdmissionRule> admission;
 
   PastUsage past;                  // kept only if the configuration states usage_half_life
   Amounts usage;                   // all that is bound below, stopping jobs included

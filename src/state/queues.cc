@@ -124,6 +124,7 @@ void State::configure_queues(const ClusterConfig& config) {
   const SchedulingConfig& rules = config.scheduling;
   const EvictionTerms of_cluster{rules.min_runtime_s, rules.cooldown_s, rules.default_grace_s, root(), root(), root()};
   queue_mut(root()).eviction = of_cluster;
+  queue_mut(root()).admission = config.admission;
   for (const QueueConfig& one : config.queues) {
     const std::size_t slash = one.path.rfind('/');
     const QueueId parent = queue_paths_.at(slash == std::string::npos ? std::string() : one.path.substr(0, slash));
@@ -145,6 +146,7 @@ void State::configure_queues(const ClusterConfig& config) {
     // A mark of another budget says nothing of this one.
     if (queue.budget != one.budget) queue.budget_mark = {};
     queue.budget = one.budget;
+    queue.admission = one.admission;
     if (queue.limits_lending) queue_mut(parent).keepers.push_back(queue.id);
     roomier_.insert(queue.id);
   }
@@ -155,6 +157,7 @@ void State::configure_queues(const ClusterConfig& config) {
     queue.eviction = of_cluster;
     queue.evictions = {};
     queue.budget.reset();
+    queue.admission.clear();
     queue.budget_mark = {};
     forget_guarantee_use(queue);
   }

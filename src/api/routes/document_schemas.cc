@@ -179,6 +179,31 @@ Schema eviction() {
                                        0, kMostEvictionsPerHour)}}));
 }
 
+Schema budget() {
+  return closed(object("What the jobs below a queue may use in each month of UTC; one of money and gpu_hours.",
+                       {{"money?", amount("In the currency of the price book.")},
+                        {"gpu_hours?", amount("GPU-hours, more than 0.")},
+                        {"when_used_up?", word_of<BudgetAction>("tell if absent.")}}));
+}
+
+Schema admission_rules(std::string_view description) {
+  const auto words_of = []<class E>(std::string_view text, E) { return list(text, word_of<E>("One.")); };
+  const Schema rule =
+      closed(object("An admission rule: for which jobs it is, and what it asks of them (docs/admission.md).",
+                    {{"mode?", word_of<AdmissionMode>("enforce if absent.")},
+                     {"classes?", words_of("Only jobs of these classes.", JobClass())},
+                     {"roles?", words_of("Only jobs that are submitted with these roles.", Role())},
+                     {"above_gpus?", amount("Only jobs with more GPUs.")},
+                     {"images?", words("Images, or beginnings of images that end in *.")},
+                     {"digest?", boolean("Each image is named by its digest.")},
+                     {"max_gpus?", amount("GPUs of the whole job, at most.")},
+                     {"max_time?", duration("A time limit is given, and is at most this.")},
+                     {"checkpoint?", boolean("It saves its work when it is asked to stop.")},
+                     {"forbid?", words_of("Options that are not allowed.", ForbiddenOption())},
+                     {"labels?", words("Labels that it carries.")}}));
+  return map(description, rule);
+}
+
 Schema queue_settings() {
   return closed(object("A queue; {}: without any limit. A bare name in YAML, or null, is the same.",
                        {{"moved_from?", text("The path that it had before.")},
@@ -191,6 +216,8 @@ Schema queue_settings() {
                         {"attained_service?", closed(attained_service())},
                         {"guarantee_decay?", duration("So long without use halves the idle part of its guarantee.")},
                         {"eviction?", eviction()},
+                        {"budget?", budget()},
+                        {"admission?", admission_rules("What the jobs below it have to keep to, by name.")},
                         {"max_jobs_per_user?", integer("Jobs of one user that run below it, at most.", 0, kMost32)},
                         {"max_gpus_per_user?", amount("GPUs of one user's jobs below it, at most.")},
                         {"max_submitted_per_user?", integer("Jobs of one user below it, at most.", 0, kMost32)},
@@ -269,6 +296,7 @@ Schema config() {
                                                   either("A class.", {priority_value("Its value."), priority}))},
                         {"queues?", map("The queues below the root, by name.", reference("QueueDocument"))},
                         {"scheduling?", scheduling()},
+                        {"admission?", admission_rules("What all jobs have to keep to, by name.")},
                         {"roles?", list("Which subject has which role at which queue.", role)}}));
 }
 

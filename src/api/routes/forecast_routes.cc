@@ -94,12 +94,12 @@ void answer_forecast(Service& service, const Command& command, const policy::Sub
 }
 
 void forecast_submission(Service& service, const Request& request, const Responder& responder) {
-  auto spec = submission_of(service, request);
-  if (!spec) {
-    responder.fail(spec.error());
+  auto submission = submission_of(service, request);
+  if (!submission) {
+    responder.fail(submission.error());
     return;
   }
-  answer_forecast(service, SubmitJob{std::move(*spec), ""}, request.principal, responder);
+  answer_forecast(service, std::move(*submission), request.principal, responder);
 }
 
 void forecast_priority(Service& service, const Request& request, const Responder& responder) {

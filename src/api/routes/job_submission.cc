@@ -53,16 +53,27 @@ std::optional<Error> refuse_submission(Service& service, JobSpec& spec, const Re
   return denial(request, policy::Verb::kSubmit, object, decision);
 }
 
+std::optional<Role> submitting_role(const policy::Subject& subject, const JobSpec& spec) {
+  std::optional<Role> highest;
+  for (const RoleBinding& binding : subject.roles) {
+    if (policy::is_at_or_below(spec.queue, binding.queue) &&
+        policy::reach_of(binding.role, policy::Verb::kSubmit) != policy::Reach::kNone)
+      highest = std::max(highest, std::optional(binding.role));
+  }
+  return highest;
+}
+
 }  // namespace
 
-Result<JobSpec> submission_of(Service& service, const Request& request) {
+Result<SubmitJob> submission_of(Service& service, const Request& request) {
   auto spec = decode_job(request);
-  if (!spec) return spec;
+  if (!spec) return spec.error();
   if (const auto refusal = refuse_submission(service, *spec, request)) return *refusal;
   for (const Dependency& one : spec->dependencies) {
     if (!may_see_job(service, request, one.job)) return control::no_such_dependency(one.job);
   }
-  return spec;
+  const std::optional<Role> role = submitting_role(request.principal, *spec);
+  return SubmitJob{.spec = std::move(*spec), .key = {}, .role = role};
 }
 
 Result<std::int32_t> priority_in(const Request& request) {

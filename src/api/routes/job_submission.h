@@ -6,13 +6,14 @@
 #include "api/http/message.h"
 #include "api/service.h"
 #include "base/result.h"
-#include "model/job.h"
+#include "model/command.h"
 
 namespace berth::api {
 
-// Returns the job of the body. It belongs to the user of the subject, unless the subject may submit for others. Error:
-// the document is malformed, the subject may not submit there, or a dependency is no job that it may see.
-Result<JobSpec> submission_of(Service& service, const http::Request& request);
+// Returns the command that submits the job of the body, without a key. The job belongs to the user of the subject,
+// unless the subject may submit for others. The role is the highest with which the subject may submit to the queue.
+// Error: the document is malformed, the subject may not submit there, or a dependency is no job that it may see.
+Result<SubmitJob> submission_of(Service& service, const http::Request& request);
 
 // Returns the priority of the body.
 Result<std::int32_t> priority_in(const http::Request& request);

@@ -41,20 +41,20 @@ http::Response submitted_answer(const control::Reply& reply, const std::string& 
 }
 
 void submit_job(Service& service, const Request& request, const Responder& responder) {
-  auto spec = submission_of(service, request);
-  if (!spec) {
-    responder.fail(spec.error());
+  auto submission = submission_of(service, request);
+  if (!submission) {
+    responder.fail(submission.error());
     return;
   }
-  const std::string name = spec->name;
-  service.submit(SubmitJob{std::move(*spec), request.idempotency_key},
-                 [responder, name](const Result<control::Reply>& reply) {
-                   if (reply) {
-                     responder.send(submitted_answer(reply.value(), name));
-                   } else {
-                     responder.fail(reply.error());
-                   }
-                 });
+  submission->key = request.idempotency_key;
+  const std::string name = submission->spec.name;
+  service.submit(std::move(*submission), [responder, name](const Result<control::Reply>& reply) {
+    if (reply) {
+      responder.send(submitted_answer(reply.value(), name));
+    } else {
+      responder.fail(reply.error());
+    }
+  });
 }
 
 // --- list ---

@@ -177,7 +177,7 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
       {"quues: {}\n", "cluster.yaml:1:1: there is no key 'quues'; did you mean 'queues'?"},
       {"zzz: {}\n",
        "cluster.yaml:1:1: there is no key 'zzz'; known are cluster, gpu_models, pools, topology, "
-       "priority_classes, queues, scheduling, roles"},
+       "priority_classes, queues, scheduling, roles, admission"},
       {"cluster: [a]\n", "cluster.yaml:1:10: cluster: this is a list; give a string"},
       {"cluster: ../x\n",
        "cluster.yaml:1:10: cluster: '../x' is not a name; use 1-63 letters, digits, '-', '_' or "
@@ -221,13 +221,22 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "cluster.yaml:1:14: queues.a: there is no key 'parent'; known are guaranteed, max, lending_limit, moved_from, "
        "weight, "
        "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
-       "attained_service, guarantee_decay, eviction, budget, queues"},
+       "attained_service, guarantee_decay, eviction, budget, admission, queues"},
+      {"queues: {a: {admission: {r: {mode: dryrun, digest: true}}}}\n",
+       "cluster.yaml:1:36: queues.a.admission.r.mode: 'dryrun' is none of enforce, warn, dry-run; did you mean "
+       "'dry-run'?"},
+      {"queues: {a: {admission: {r: {max_time: 0s}}}}\n",
+       "cluster.yaml:1:40: queues.a.admission.r.max_time: 0 is no time; give one such as 7d, or leave it out"},
+      {"queues: {a: {}}\nadmission: {r: {}}\n",
+       "cluster.yaml:2:13: admission: rule 'r': it asks for nothing; give images, digest, max_gpus, max_time, "
+       "checkpoint, "
+       "forbid or labels"},
       {"queues: {a: {use_or_lose: 7d}}\n", "cluster.yaml:1:14: queues.a: 'use_or_lose' is now 'guarantee_decay'"},
       {"queues: {a: {apart: node}}\n",  // trust_domain_isolation is a key of pools
        "cluster.yaml:1:14: queues.a: there is no key 'apart'; known are guaranteed, max, lending_limit, moved_from, "
        "weight, "
        "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
-       "attained_service, guarantee_decay, eviction, budget, queues"},
+       "attained_service, guarantee_decay, eviction, budget, admission, queues"},
       {"pools: [{name: a, apart: node}]\n", "cluster.yaml:1:19: pools[0]: 'apart' is now 'trust_domain_isolation'"},
       {"scheduling: {holds: 1}\n", "cluster.yaml:1:14: scheduling: 'holds' is now 'backfill_reservations'"},
       {"scheduling: {hold_after: 1d}\n", "cluster.yaml:1:14: scheduling: 'hold_after' is now 'backfill_after'"},

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "model/document/admission_document.h"
 #include "model/document/config_document.h"
 #include "model/document/price_document.h"
 #include "model/document/reading.h"
@@ -65,6 +66,7 @@ class ConfigReader {
         {"queues", [this](const Value& value) { watch(value, ConfigPart::kQueues, [&] { read_queues(value, ""); }); }},
         {"scheduling", [this](const Value& value) { read_scheduling(value); }},
         {"roles", [this](const Value& value) { read_roles(value); }},
+        {"admission", [this](const Value& value) { config_.admission = read_admission(value, "admission"); }},
     });
     // A key at the top that is not known may be one of the parts, mistyped.
     const auto& mistakes = document.reading().mistakes();
@@ -246,6 +248,8 @@ class ConfigReader {
           {"guarantee_decay", [&](const Value& v) { read_guarantee_decay(v, queue); }},
           {"eviction", [&](const Value& v) { read_eviction(v, queue); }},
           {"budget", [&](const Value& v) { read_budget(v, queue); }},
+          {"admission",
+           [&](const Value& v) { queue.admission = read_admission(v, "queue '" + queue.path + "'.admission"); }},
           {"queues", [&](const Value& v) { below = &v.node(); }},
       });
     }
@@ -288,6 +292,12 @@ class ConfigReader {
     const bool none = value.node().find("money") == nullptr && value.node().find("gpu_hours") == nullptr;
     if (both) value.refuse("a budget is money or gpu_hours, not both; leave one out");
     if (none) value.refuse("a budget needs money or gpu_hours, such as gpu_hours: 20000");
+  }
+
+  std::vector<AdmissionRule> read_admission(const Value& value, const std::string& words) {
+    places_.note(words, value.node().at);
+    for (const Entry& entry : value.node().entries) places_.note(words + ": rule '" + entry.key + "'", entry.at);
+    return read_admission_rules(value);
   }
 
   void read_attained_service(const Value& value, QueueConfig& queue) {

@@ -1,5 +1,6 @@
 #include <map>
 
+#include "model/document/admission_document.h"
 #include "model/document/config_document.h"
 #include "model/document/quantity.h"
 #include "model/price_book.h"
@@ -71,6 +72,7 @@ Node queue_node(const QueueConfig& queue, Defaults defaults) {
   if (queue.attained_service) map.set("attained_service", attained_service_node(*queue.attained_service));
   if (queue.eviction != plain.eviction) map.set("eviction", eviction_node(queue.eviction));
   if (queue.budget) map.set("budget", budget_node(*queue.budget));
+  if (!queue.admission.empty()) map.set("admission", admission_node(queue.admission));
   return map;
 }
 
@@ -249,6 +251,7 @@ Lines lines_of(const ClusterConfig& config) {
   for (const QueueConfig& queue : config.queues)
     flatten(queue_node(queue, Defaults::kShown), "queues." + queue.path, lines);
   flatten(scheduling_node(config.scheduling, Defaults::kShown), "scheduling", lines);
+  if (!config.admission.empty()) flatten(admission_node(config.admission), "admission", lines);
   for (const RoleBinding& binding : config.roles) {
     lines["roles." + binding.subject + "." + std::string(name_of(binding.role)) + " at " +
           (binding.queue.empty() ? "the root" : binding.queue)] = "true";
@@ -268,6 +271,7 @@ Node config_node(const ClusterConfig& config) {
   document.set("queues", queues_node(children_of(config), ""));
   Node scheduling = scheduling_node(config.scheduling, Defaults::kOmitted);
   if (!scheduling.entries.empty()) document.set("scheduling", std::move(scheduling));
+  if (!config.admission.empty()) document.set("admission", admission_node(config.admission));
   if (!config.roles.empty()) document.set("roles", roles_node(config));
   return document;
 }

@@ -1,0 +1,29 @@
+#pragma once
+// Whether a job that is submitted keeps to the admission rules of its queue and of the queues above it
+// (model/admission.h).
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/job.h"
+#include "model/role.h"
+#include "state/state.h"
+
+namespace berth::control {
+
+// Each text names the rule and its queue, then what breaks it and what would be right.
+struct AdmissionVerdict {
+  std::vector<std::string> refusals;      // by rules that are enforced
+  std::vector<std::string> warnings;      // by rules that warn
+  std::vector<std::string> broken_rules;  // rules that warn or are tried, as QUEUE:RULE; of the root :RULE
+};
+
+// Requires: the queue of the job exists.
+AdmissionVerdict judge(const state::State& state, const JobSpec& spec, std::optional<Role> role);
+
+// The error of a verdict with refusals, a line for each.
+Result<void> result_of(const AdmissionVerdict& verdict);
+
+}  // namespace berth::control

@@ -1,0 +1,84 @@
+#include "control/admission.h"
+
+#include <doctest/doctest.h>
+
+#include "control/hand_driven_fleet.h"
+
+namespace berth::control {
+namespace {
+
+AdmissionRule at_most(const std::string& name, std::int64_t gpus, AdmissionMode mode) {
+  AdmissionRule rule;
+  rule.name = name;
+  rule.mode = mode;
+  rule.max_gpu_milli = gpus * 1000;
+  return rule;
+}
+
+// The whole cluster allows 16 GPUs, `a` warns above 8, `a/b` tries 4, and `c` says nothing.
+struct RuledFleet : HandDrivenFleet {
+  RuledFleet() {
+    configure({queue("a"), queue("a/b"), queue("c")});
+    ClusterConfig ruled = state.config();
+    ruled.admission = {at_most("whole", 16, AdmissionMode::kEnforce)};
+    ruled.queues[0].admission = {at_most("big", 8, AdmissionMode::kWarn)};
+    ruled.queues[1].admission = {at_most("small", 4, AdmissionMode::kDryRun)};
+    command(ApplyConfig{ruled, "op"});
+    command(RegisterNode{node("n1")});
+  }
+  // A job of so many tasks with one GPU each.
+  static JobSpec asking(const std::string& queue, std::int32_t gpus) {
+    JobSpec spec = job(queue, 1);
+    spec.groups.front().count = gpus;
+    return spec;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("admission: a job keeps to the rules of its queue and of all above it") {
+  RuledFleet fleet;
+  const auto judged = [&](const std::string& queue, std::int32_t gpus) {
+    return judge(fleet.state, RuledFleet::asking(queue, gpus), Role::kMember);
+  };
+  CHECK(judged("c", 16).refusals.empty());
+  CHECK_EQ(
+      judged("c", 17).refusals,
+      std::vector<std::string>{"gpus: the job asks for 17 GPUs; at most 16 are allowed (rule 'whole' of the cluster)"});
+  const AdmissionVerdict big = judged("a/b", 9);
+  CHECK(big.refusals.empty());
+  CHECK_EQ(big.warnings,
+           std::vector<std::string>{"gpus: the job asks for 9 GPUs; at most 8 are allowed (rule 'big' of queue 'a')"});
+  CHECK_EQ(big.broken_rules, std::vector<std::string>{"a:big", "a/b:small"});
+  CHECK(judged("a/b", 4).broken_rules.empty());
+}
+
+TEST_CASE(
+    "admission: a refused job leaves nothing behind, and the event of an accepted one names the rules it breaks") {
+  RuledFleet fleet;
+  const auto refused = fleet.try_command(SubmitJob{RuledFleet::asking("a/b", 17), "", Role::kAdmin});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::kDenied);
+  CHECK_EQ(fleet.state.jobs().size(), 0);
+  Batch batch(fleet.state, fleet.now);
+  const auto reply = handle(batch, SubmitJob{RuledFleet::asking("a/b", 9), "", Role::kMember});
+  REQUIRE(reply.has_value());
+  CHECK_EQ(reply->warnings.size(), 1);
+  REQUIRE_EQ(batch.records().size(), 1);
+  CHECK_EQ(std::get<JobSubmitted>(batch.records().front().event).broken_rules,
+           std::vector<std::string>{"a:big", "a/b:small"});
+}
+
+TEST_CASE("admission: the rules in force are those of the configuration in force") {
+  RuledFleet fleet;
+  ClusterConfig without = fleet.state.config();
+  without.admission.clear();
+  for (QueueConfig& queue : without.queues) queue.admission.clear();
+  fleet.command(ApplyConfig{without, "op"});
+  CHECK(fleet.command(SubmitJob{RuledFleet::asking("a/b", 17), ""}).job.valid());
+  const auto loaded = state::State::load(fleet.state.save());
+  REQUIRE(loaded.has_value());
+  CHECK_EQ(loaded->digest(), fleet.state.digest());
+}
+
+}  // namespace berth::control
