@@ -33,6 +33,7 @@
 #include "daemon/reader.h"
 #include "daemon/retention.h"
 #include "daemon/service.h"
+#include "daemon/sign_in_desk.h"
 #include "daemon/snapshot.h"
 #include "daemon/socket_peer.h"
 #include "daemon/tls_watch.h"
@@ -349,6 +350,9 @@ class Daemon::Impl {
         return issuers_->identify(signed_token, digest);
       });
     }
+    sign_in_ = std::make_unique<SignInDesk>(options_.issuers, tls_ != nullptr,
+                                            issuers_ ? issuers_->verifier() : nullptr, reader_->access(), clock_);
+    authenticator.look_up_sessions_by([this](std::string_view cookies) { return sign_in_->identify(cookies); });
     authenticator.look_up_peers_by([this](const http::Peer& peer) { return subject_of(peer); });
     const std::string socket_path = find_socket();
     api::ServerFacts facts;
@@ -368,10 +372,12 @@ class Daemon::Impl {
     server_options.peer_of_socket = &peer_of_socket;
     http::Router router = api::make_router(*service_);
     if (options_.page != nullptr) api::add_page_routes(router, *options_.page);
+    if (options_.page != nullptr) api::add_sign_in_routes(router, *sign_in_);
     auto server = http::Server::start(server_options, std::move(router), std::move(authenticator));
     if (!server) return server.error();
     server_ = std::move(*server);
     url_ = server_->url();
+    sign_in_->serve_at(url_);
     socket_ = socket_path;
     if (tls_ != nullptr) tls_watch_ = std::make_unique<TlsWatch>(*tls_);
     return {};
@@ -419,6 +425,7 @@ class Daemon::Impl {
   std::unique_ptr<DaemonService> service_;
   std::unique_ptr<BudgetWatch> budgets_;
   std::unique_ptr<IssuerDoor> issuers_;  // null: no issuer is configured
+  std::unique_ptr<SignInDesk> sign_in_;
   std::unique_ptr<http::Server> server_;
   std::unique_ptr<TlsWatch> tls_watch_;
 };

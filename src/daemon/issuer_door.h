@@ -22,6 +22,8 @@ class IssuerDoor {
   // The table and the clock must outlive it.
   IssuerDoor(std::vector<identity::Issuer> issuers, const AccessTable& access, ServerClock& clock);
 
+  std::shared_ptr<identity::Verifier> verifier() const { return verifier_; }
+
   // For any thread; does not block.
   http::Identification identify(std::string_view token, const http::TokenDigest& digest);
 

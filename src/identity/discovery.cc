@@ -22,10 +22,26 @@ Result<std::string> read_key_file(const std::string& path) {
   return text;
 }
 
-Result<std::string> discover_keys_url(const Issuer& issuer, const Get& get) {
+std::string discovery_address(const Issuer& issuer) {
   std::string base = issuer.url;
   if (base.ends_with('/')) base.pop_back();
-  const std::string url = base + "/.well-known/openid-configuration";
+  return base + "/.well-known/openid-configuration";
+}
+
+Result<std::string> discover_keys_url(const Issuer& issuer, const Get& get) {
+  const std::string url = discovery_address(issuer);
+  const auto object = discover(issuer, get);
+  if (!object) return object.error();
+  const std::string keys_url = text_in(*object, "jwks_uri");
+  if (keys_url.empty()) return invalid(url + " names no keys (`jwks_uri`)");
+  if (const std::string flaw = flaw_of_issuer_url(keys_url); !flaw.empty()) return invalid(url + ": jwks_uri: " + flaw);
+  return keys_url;
+}
+
+}  // namespace
+
+Result<boost::json::object> discover(const Issuer& issuer, const Get& get) {
+  const std::string url = discovery_address(issuer);
   const auto body = get(url);
   if (!body) return body.error();
   const auto document = decode_json(*body);
@@ -34,13 +50,8 @@ Result<std::string> discover_keys_url(const Issuer& issuer, const Get& get) {
   if (object == nullptr) return invalid(url + " is no JSON object");
   if (text_in(*object, "issuer") != issuer.url)
     return invalid(url + " is the document of another issuer than " + issuer.url + " (letter by letter)");
-  const std::string keys_url = text_in(*object, "jwks_uri");
-  if (keys_url.empty()) return invalid(url + " names no keys (`jwks_uri`)");
-  if (const std::string flaw = flaw_of_issuer_url(keys_url); !flaw.empty()) return invalid(url + ": jwks_uri: " + flaw);
-  return keys_url;
+  return *object;
 }
-
-}  // namespace
 
 Result<KeySet> load_keys(const Issuer& issuer, const Get& get) {
   if (!issuer.keys_file.empty()) {

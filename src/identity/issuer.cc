@@ -1,7 +1,10 @@
 #include "identity/issuer.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <string_view>
 
 #include "model/document/reading.h"
@@ -13,6 +16,7 @@ namespace {
 using document::Value;
 
 constexpr std::size_t kMostIssuers = 32;
+constexpr std::size_t kMostSecretBytes = 4096;
 
 void read_url(const Value& value, std::string& url) {
   url = value.string();
@@ -29,6 +33,47 @@ void refuse_reserved(const Value& value, const std::string& name) {
   constexpr std::array<std::string_view, 4> kReserved{"berth", "cert", "spiffe", "system"};
   if (std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end())
     value.refuse("'" + name + "' is reserved; choose another name");
+}
+
+// The secret must not be known to other users of this machine.
+Result<std::string> read_secret(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return not_found("cannot read " + path);
+  if ((status.st_mode & 077) != 0) return invalid(path + ": others may read it; chmod 600");
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMostSecretBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
+  if (text.empty() || text.size() >= kMostSecretBytes) return invalid(path + ": no secret of 1 to 4095 bytes");
+  return text;
+}
+
+void read_page_url(const Value& value, std::string& url) {
+  read_url(value, url);
+  const std::size_t host = url.find("://");
+  if (host != std::string::npos && url.find_first_of("/?#", host + 3) != std::string::npos)
+    value.refuse("only scheme, host and port, such as https://berth.example.com");
+}
+
+PageClient read_page(const Value& body) {
+  PageClient page;
+  body.map({
+      {"client_id", [&](const Value& v) { page.id = v.string(); }},
+      {"client_secret_file",
+       [&](const Value& v) {
+         page.secret_file = v.string();
+         auto secret = read_secret(page.secret_file);
+         if (!secret) return v.refuse(secret.error().message);
+         page.secret = std::move(*secret);
+       }},
+      {"scope", [&](const Value& v) { page.scope = v.string(); }},
+      {"url", [&](const Value& v) { read_page_url(v, page.url); }},
+  });
+  if (page.id.empty() || page.id.size() > 256) body.refuse("page needs the client_id of berth's web page");
+  const std::string words = " " + page.scope + " ";
+  if (words.find(" openid ") == std::string::npos) body.refuse("openid has to be among the words of scope");
+  return page;
 }
 
 Issuer read_issuer(const Value& body) {
@@ -49,6 +94,7 @@ Issuer read_issuer(const Value& body) {
       {"clock_skew", [&](const Value& v) { issuer.clock_skew_s = v.duration_s(); }},
       {"refresh", [&](const Value& v) { issuer.refresh_s = v.duration_s(); }},
       {"keep", [&](const Value& v) { issuer.keep_s = v.duration_s(); }},
+      {"page", [&](const Value& v) { issuer.page = read_page(v); }},
   });
   const auto is_empty = [](const std::string& one) { return one.empty(); };
   if (issuer.name.empty()) body.refuse("an issuer needs a name, which stands in front of its users, such as corp");
@@ -82,6 +128,14 @@ Result<std::vector<Issuer>> read_issuers(std::string_view text, std::string_view
                                     });
                                     if (issuers.size() > kMostIssuers) value.refuse("at most 32 issuers");
                                   }}});
+  const std::string* page_url = nullptr;
+  for (const Issuer& issuer : issuers) {
+    if (issuer.page.id.empty()) continue;
+    if (page_url == nullptr) page_url = &issuer.page.url;
+    if (issuer.page.url != *page_url)
+      return invalid(std::string(file) +
+                     ": issuers: page.url is the address of this server, so it is the same for all");
+  }
   if (!reading.mistakes().empty()) return document::error_of(file, reading.take_mistakes());
   return issuers;
 }

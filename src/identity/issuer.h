@@ -11,6 +11,16 @@
 
 namespace berth::identity {
 
+// The client by which people sign in on the web page (code_flow.h).
+struct PageClient {
+  std::string id;           // empty: the page does not offer this issuer
+  std::string secret_file;  // empty: a public client
+  std::string secret;       // what it holds
+  std::string scope = "openid";
+  std::string url;  // of this server, as browsers reach it; empty: the address that it serves on
+  bool operator==(const PageClient&) const = default;
+};
+
 struct Issuer {
   std::string name;  // in front of every subject and group of it: corp:ada
   std::string url;   // the `iss` of its tokens, letter by letter
@@ -23,6 +33,7 @@ struct Issuer {
   std::int64_t clock_skew_s = 60;
   std::int64_t refresh_s = 300;  // how often its keys are fetched
   std::int64_t keep_s = 86'400;  // how long keys serve that could not be fetched again
+  PageClient page = {};
   bool operator==(const Issuer&) const = default;
 };
 

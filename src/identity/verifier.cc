@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "identity/code_flow.h"
+
 namespace berth::identity {
 namespace {
 
@@ -89,12 +91,11 @@ void Verifier::remember(const std::string& digest, Proved proved, Timestamp now)
   proved_.insert_or_assign(digest, std::move(proved));
 }
 
-Verdict Verifier::verify(std::string_view text, const std::string& digest, Timestamp now) {
-  if (auto identity = known(digest, now)) return {.identity = std::move(identity)};
-  const auto token = read_token(text);
-  if (!token) return {.refusal = token.error().message};
+std::variant<Verifier::Signed, Verdict> Verifier::check_signature(std::string_view text, Timestamp now) {
+  auto token = read_token(text);
+  if (!token) return Verdict{.refusal = token.error().message};
   Site* const site = site_of(token->issuer);
-  if (site == nullptr) return {.refusal = "the token is of an issuer (`iss`) that this server does not take"};
+  if (site == nullptr) return Verdict{.refusal = "the token is of an issuer (`iss`) that this server does not take"};
   std::optional<KeySet> keys;
   std::uint64_t version = 0;
   {
@@ -111,10 +112,29 @@ Verdict Verifier::verify(std::string_view text, const std::string& digest, Times
     keys = *now_good;
     version = site->version;
   }
-  if (auto good = keys->check_signature(text, *token); !good) return {.refusal = good.error().message};
-  auto identity = check_claims(token->claims, site->issuer, now);
+  if (auto good = keys->check_signature(text, *token); !good) return Verdict{.refusal = good.error().message};
+  return Signed{std::move(*token), site, version};
+}
+
+Verdict Verifier::verify(std::string_view text, const std::string& digest, Timestamp now) {
+  if (auto identity = known(digest, now)) return {.identity = std::move(identity)};
+  auto checked = check_signature(text, now);
+  if (auto* refused = std::get_if<Verdict>(&checked)) return std::move(*refused);
+  const Signed& proved = std::get<Signed>(checked);
+  auto identity = check_claims(proved.token.claims, proved.site->issuer, now);
   if (!identity) return {.refusal = identity.error().message};
-  remember(digest, {*identity, site, version}, now);
+  remember(digest, {*identity, proved.site, proved.version}, now);
+  return {.identity = std::move(*identity)};
+}
+
+Verdict Verifier::verify_id_token(std::string_view text, const std::string& issuer, const std::string& nonce,
+                                  Timestamp now) {
+  auto checked = check_signature(text, now);
+  if (auto* refused = std::get_if<Verdict>(&checked)) return std::move(*refused);
+  const Signed& proved = std::get<Signed>(checked);
+  if (proved.site->issuer.name != issuer) return {.refusal = "the ID token is of another issuer than was asked"};
+  auto identity = check_id_token(proved.token.claims, proved.site->issuer, nonce, now);
+  if (!identity) return {.refusal = identity.error().message};
   return {.identity = std::move(*identity)};
 }
 

@@ -14,12 +14,14 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "base/timestamp.h"
 #include "identity/claims.h"
 #include "identity/issuer.h"
 #include "identity/key_cache.h"
+#include "identity/token.h"
 
 namespace berth::identity {
 
@@ -53,6 +55,10 @@ class Verifier {
   // `digest` is that of the token. For any thread; does not block.
   Verdict verify(std::string_view token, const std::string& digest, Timestamp now);
 
+  // The ID token that the issuer of this name made for berth's page alone, in answer to `nonce` (code_flow.h). For any
+  // thread; does not block; keeps nothing.
+  Verdict verify_id_token(std::string_view token, const std::string& issuer, const std::string& nonce, Timestamp now);
+
   // Calls back once after the next fetch that ends, good or not; at once if one has ended since `fetches`.
   void when_fetched(std::uint64_t fetches, std::function<void()> callback);
 
@@ -72,6 +78,14 @@ class Verifier {
     std::uint64_t version;
   };
 
+  // A token whose signature holds by the keys of its issuer.
+  struct Signed {
+    UnprovedToken token;
+    Site* site;
+    std::uint64_t version;  // of the keys
+  };
+
+  std::variant<Signed, Verdict> check_signature(std::string_view text, Timestamp now);
   void keep_fetching(Site& site);
   void end_fetch(Site& site, Result<KeySet> keys);
   Site* site_of(const std::string& url);

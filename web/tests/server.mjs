@@ -8,11 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const kPatienceMs = 120_000;
 
 export class Server {
-  constructor({ config, gpus = '8xH100-SXM5-80GB' }) {
+  constructor({ config, gpus = '8xH100-SXM5-80GB', flags = [], port = 0 }) {
+    this.flags = flags;
     this.directory = mkdtempSync(join(tmpdir(), 'berth-web-'));
     chmodSync(this.directory, 0o711); // a server that is root runs jobs as other users
     this.gpus = gpus;
-    this.port = 0;
+    this.port = port;
     this.log = '';
     this.config = join(this.directory, 'cluster.yaml');
     writeFileSync(this.config, config);
@@ -23,10 +24,14 @@ export class Server {
     rmSync(ready, { force: true });
     const data = join(this.directory, 'data');
     const args = ['serve', '--data', data, '--config', this.config, '--node-name', 'n1', '--simulate-gpus', this.gpus];
-    this.process = spawn(process.env.BERTH, [...args, '--port', String(this.port), '--ready-file', ready], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
+    this.process = spawn(
+      process.env.BERTH,
+      [...args, '--port', String(this.port), '--ready-file', ready, ...this.flags],
+      {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        detached: true,
+      },
+    );
     this.ended = new Promise((done) => this.process.on('exit', done));
     for (const stream of [this.process.stdout, this.process.stderr]) stream.on('data', (text) => (this.log += text));
     const began = Date.now();

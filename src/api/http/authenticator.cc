@@ -150,7 +150,12 @@ Identification Authenticator::bearer_of(std::string_view authorization) const {
   return verify_ && is_signed ? verify_(token, digest) : Identification();
 }
 
-Identification Authenticator::identify(std::string_view authorization, const Peer& peer) const {
+Identification Authenticator::identify(std::string_view authorization, std::string_view cookies,
+                                       const Peer& peer) const {
+  if (authorization.empty() && !cookies.empty() && session_lookup_) {
+    Identification found = session_lookup_(cookies);
+    if (found.subject || found.until_known) return found;
+  }
   if (authorization.empty() && !peer.subject.empty())
     return {.subject = peer_lookup_ ? peer_lookup_(peer) : std::nullopt};
   Identification found = bearer_of(authorization);

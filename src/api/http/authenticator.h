@@ -25,6 +25,9 @@ std::string text_of(const TokenDigest& digest);
 struct Identification {
   std::optional<policy::Subject> subject = {};
   std::string refusal = {};  // what is wrong with a signed token, for its bearer
+  // Of a session of the web page: what the header X-Berth-Change of a change must be. Pages of other sites cannot know
+  // it, though the browser sends the cookie with what they make it ask.
+  std::string change_token = {};
   // Set if that is not known yet, because the keys of its issuer are being fetched: calls back once when it is time to
   // ask again, from any thread.
   std::function<void(std::function<void()>)> until_known = {};
@@ -44,6 +47,10 @@ class Authenticator {
   using Verify = std::function<Identification(std::string_view token, const TokenDigest&)>;
   void verify_signed_by(Verify verify) { verify_ = std::move(verify); }
 
+  // Finds sessions of the web page by the Cookie header. Called on I/O threads; must not block.
+  using SessionLookup = std::function<Identification(std::string_view cookies)>;
+  void look_up_sessions_by(SessionLookup lookup) { session_lookup_ = std::move(lookup); }
+
   // Several tokens may name one subject. Tokens shorter than 16 bytes are refused.
   Result<void> add(std::string_view token, policy::Subject subject);
 
@@ -51,8 +58,8 @@ class Authenticator {
   std::optional<policy::Subject> subject_of(std::string_view authorization) const;
 
   // Whose request it is, and by what proof: the token where there is an Authorization header, good or not; else the
-  // peer of the connection.
-  Identification identify(std::string_view authorization, const Peer& peer) const;
+  // session of its cookie, if there is one; else the peer of the connection.
+  Identification identify(std::string_view authorization, std::string_view cookies, const Peer& peer) const;
 
  private:
   struct Entry {
@@ -63,6 +70,7 @@ class Authenticator {
   Lookup lookup_;
   PeerLookup peer_lookup_;
   Verify verify_;
+  SessionLookup session_lookup_;
 
   Identification bearer_of(std::string_view authorization) const;
 };

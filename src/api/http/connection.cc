@@ -187,6 +187,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   Carrier carrier_;
   Peer peer_;                  // as the connection proves it
   std::string authorization_;  // of the request that is handled or streams, and whose it was then
+  std::string cookies_;
   policy::Subject principal_;
 
   State state_ = State::kOpening;
@@ -476,6 +477,7 @@ void HttpConnection::handle() {
   enter(State::kHandling, site_->options.timeouts.handler);
   exchange_ = std::make_shared<Exchange>(posted_, site_, weak_from_this());
   authorization_ = std::string(admitted->request.header("authorization"));
+  cookies_ = std::string(admitted->request.header("cookie"));
   principal_ = admitted->request.principal;
   // Whether a subject may do it can depend on a job, which is looked up; an admin needs no look.
   Threads threads = admitted->route->threads;
@@ -484,7 +486,8 @@ void HttpConnection::handle() {
   site_->run_on(threads, [site = site_, exchange = exchange_, admitted, has_token, peer = peer_] {
     if (exchange->claimed()) return;  // the client has gone, or has waited too long
     if (has_token) {  // it may have ended, or lost a role, while the body was read or the request waited
-      auto now = site->authenticator.identify(admitted->request.header("authorization"), peer);
+      auto now = site->authenticator.identify(admitted->request.header("authorization"),
+                                              admitted->request.header("cookie"), peer);
       if (!now.subject) {
         Responder(exchange).send(unauthenticated(peer, now.refusal));
         return;
@@ -650,7 +653,7 @@ void HttpConnection::stream_written() {
 
 // Returns true if the token of the stream has ended, or has other roles than when the stream began.
 bool HttpConnection::lost_access() const {
-  const auto now = site_->authenticator.identify(authorization_, peer_);
+  const auto now = site_->authenticator.identify(authorization_, cookies_, peer_);
   return !principal_.name.empty() && (!now.subject || *now.subject != principal_);
 }
 

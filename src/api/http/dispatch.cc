@@ -37,8 +37,8 @@ std::string_view origin_form(std::string_view target) {
 
 // Headers that decide something must not be given twice: which one counts would be a guess.
 std::optional<Response> refuse_repeated(const std::vector<Header>& headers) {
-  for (const std::string_view name :
-       {"authorization", "content-type", "content-encoding", "idempotency-key", "last-event-id", "expect"}) {
+  for (const std::string_view name : {"authorization", "content-type", "content-encoding", "idempotency-key",
+                                      "last-event-id", "expect", "cookie", "x-berth-change"}) {
     if (std::count_if(headers.begin(), headers.end(), [&](const Header& each) { return each.name == name; }) > 1) {
       return bad_request("the header " + std::string(name) + " is given more than once");
     }
@@ -227,6 +227,22 @@ bool is_of_another_site(const Request& request) {
 
 }  // namespace
 
+namespace {
+
+// A change by a session's cookie has to carry what only a page of this server knows.
+std::optional<Response> refuse_forged(const Request& request, const Identification& found) {
+  if (found.change_token.empty()) return std::nullopt;
+  const std::string_view site = request.header("sec-fetch-site");
+  if (!site.empty() && site != "same-origin" && site != "none")
+    return problem(403, "cross-site", "a page of another site asks with the browser's session; that is refused");
+  if (request.method == Method::kGet || request.method == Method::kHead || request.method == Method::kOptions)
+    return std::nullopt;
+  if (digest_of(request.header("x-berth-change")) == digest_of(found.change_token)) return std::nullopt;
+  return problem(403, "change-token", "a change by a session of the web page needs the header X-Berth-Change");
+}
+
+}  // namespace
+
 Response unauthenticated(const Peer& peer, std::string_view refusal) {
   std::string detail = refusal.empty() ? "a bearer token of this server is needed" : std::string(refusal);
   if (!peer.refusal.empty()) detail += ": " + peer.refusal;
@@ -256,12 +272,13 @@ std::variant<Admitted, Response, Waiting> decide(Head head, const Target& target
   request.headers = std::move(head.headers);
   const bool is_public = match.route != nullptr && match.route->access == Access::kPublic;
   if (!is_public) {
-    auto found = authenticator.identify(request.header("authorization"), peer);
+    auto found = authenticator.identify(request.header("authorization"), request.header("cookie"), peer);
     if (!found.subject && found.until_known) return Waiting{std::move(found.until_known)};
     if (!found.subject) return unauthenticated(peer, found.refusal);
     if (found.subject->proof == kByCertificate && is_of_another_site(request)) {
       return problem(403, "cross-site", "a page of another site asks with the browser's certificate; that is refused");
     }
+    if (auto refusal = refuse_forged(request, found)) return *refusal;
     request.subject = found.subject->name;
     request.principal = std::move(*found.subject);
   }

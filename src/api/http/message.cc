@@ -57,6 +57,8 @@ const char* reason_phrase(int status) {
       return "No Content";
     case 304:
       return "Not Modified";
+    case 303:
+      return "See Other";
     case 400:
       return "Bad Request";
     case 401:

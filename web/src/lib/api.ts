@@ -64,7 +64,7 @@ export async function send(method: string, path: string, options: Options = {}):
     throw new Unreachable();
   }
   if (answer.ok) return answer;
-  if (answer.status === 401) session.signOut('The server does not know that token.');
+  if (answer.status === 401) session.lost();
   throw await problemOf(answer);
 }
 
