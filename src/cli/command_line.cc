@@ -598,6 +598,17 @@ void Declarations::declare_others() {
   pricing.add_option("FILE", prices->file, "price book; - is standard input");
   add_format(pricing, prices->format, kShort);
 
+  auto policy = std::make_shared<PolicyOptions>();
+  CLI::App& ruling = command("Configuration", "policy", "Admission rules: show those in force, try others on past jobs",
+                             "berth policy show --queue research/nlp\n"
+                             "  berth policy test rules.yaml --queue research --last 30d",
+                             policy);
+  one_of(ruling.add_option("ACTION", policy->action, "show or test (show)"), {"show", "test"});
+  ruling.add_option("FILE", policy->file, "test: rules under the key admission; - is standard input");
+  ruling.add_option("--queue", policy->queue, "the queue at which they are; the root if absent")->type_name("QUEUE");
+  ruling.add_option("--last", policy->last, "test: jobs of this time (30d)")->type_name("TIME");
+  add_show(ruling, policy->show);
+
   auto check = std::make_shared<CheckOptions>();
   CLI::App& checking = command(
       "Configuration", "check", "All mistakes of configuration and job files, without a server (exit 2: some)",

@@ -225,6 +225,13 @@ struct PricesOptions {
   std::string file;
   Format format = Format::kTable;
 };
+struct PolicyOptions {
+  ShowOptions show;
+  std::string action = "show";  // or test
+  std::string file;
+  std::string queue;         // empty: the root
+  std::string last = "30d";  // test: jobs that live or have finished so long ago at most
+};
 struct BillOptions {
   std::string queue;         // empty: the root
   std::string month;         // empty: the present one
@@ -284,8 +291,8 @@ using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOpti
                              PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions,
                              NodesOptions, NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions,
                              AuthOptions, LoginOptions, LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions,
-                             AdviseOptions, EventsOptions, UsageOptions, PricesOptions, BillOptions, InvoiceOptions,
-                             ApplyOptions, DiffOptions, CheckOptions, ConfigOptions, CheckpointDoneOptions,
-                             SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
+                             AdviseOptions, EventsOptions, UsageOptions, PricesOptions, PolicyOptions, BillOptions,
+                             InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
+                             CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
 
 }  // namespace berth::cli

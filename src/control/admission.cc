@@ -18,15 +18,16 @@ void judge_by(const state::QueueState& queue, const AdmissionRule& rule, const J
 
 }  // namespace
 
+std::vector<const state::QueueState*> queues_down_to(const state::State& state, std::string_view path) {
+  std::vector<const state::QueueState*> queues{state.queue_at(path)};
+  while (queues.back()->id != state.root()) queues.push_back(&state.queue(queues.back()->parent));
+  std::reverse(queues.begin(), queues.end());
+  return queues;
+}
+
 AdmissionVerdict judge(const state::State& state, const JobSpec& spec, std::optional<Role> role) {
-  std::vector<const state::QueueState*> path;
-  for (const state::QueueState* queue = state.queue_at(spec.queue);; queue = &state.queue(queue->parent)) {
-    path.push_back(queue);
-    if (queue->id == state.root()) break;
-  }
-  std::reverse(path.begin(), path.end());
   AdmissionVerdict verdict;
-  for (const state::QueueState* queue : path) {
+  for (const state::QueueState* queue : queues_down_to(state, spec.queue)) {
     for (const AdmissionRule& rule : queue->admission) {
       if (applies(rule, spec, role)) judge_by(*queue, rule, spec, verdict);
     }

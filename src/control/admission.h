@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -19,6 +20,9 @@ struct AdmissionVerdict {
   std::vector<std::string> warnings;      // by rules that warn
   std::vector<std::string> broken_rules;  // rules that warn or are tried, as QUEUE:RULE; of the root :RULE
 };
+
+// Returns the root, and the queues from there down to the one at `path`. Requires: it exists.
+std::vector<const state::QueueState*> queues_down_to(const state::State& state, std::string_view path);
 
 // Requires: the queue of the job exists.
 AdmissionVerdict judge(const state::State& state, const JobSpec& spec, std::optional<Role> role);

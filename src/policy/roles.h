@@ -29,6 +29,7 @@ enum class Verb : std::uint8_t {
   kConfirmClock,      // say that the wall clock is right
   kManageTokens,      // create, list and revoke tokens
   kManageBilling,     // put prices in force, close months, correct bills
+  kManageRules,       // try admission rules on the jobs of the past, and set them
 };
 
 // On which objects of its queue and the queues below a role has a verb.
@@ -45,6 +46,7 @@ Reach reach_of(Role role, Verb verb);
 namespace berth {
 BERTH_ENUM_NAMES(policy::Verb, "see-queue", "see-job", "read-log", "submit", "stop-job", "hold-job", "prioritize-job",
                  "move-job", "report-checkpoint", "see-usage", "see-nodes", "manage-nodes", "see-config",
-                 "change-config", "see-events", "see-server", "confirm-clock", "manage-tokens", "manage-billing");
+                 "change-config", "see-events", "see-server", "confirm-clock", "manage-tokens", "manage-billing",
+                 "manage-rules");
 BERTH_ENUM_NAMES(policy::Reach, "none", "own", "all");
 }  // namespace berth

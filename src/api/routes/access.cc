@@ -58,6 +58,8 @@ constexpr std::array kRules{
     Rule{"getConfig", On::kCluster, Verb::kSeeConfig},
     Rule{"diffConfig", On::kCluster, Verb::kSeeConfig},
     Rule{"putConfig", On::kCluster, Verb::kChangeConfig},
+    Rule{"listRules", On::kRows, Verb::kSeeQueue},
+    Rule{"testRules", On::kRows, Verb::kManageRules},
     Rule{"listQueues", On::kRows, Verb::kSeeQueue},
     Rule{"getQueue", On::kQueue, Verb::kSeeQueue},
     Rule{"explainShare", On::kParent, Verb::kSeeQueue},

@@ -186,42 +186,25 @@ Schema budget() {
                         {"when_used_up?", word_of<BudgetAction>("tell if absent.")}}));
 }
 
-Schema admission_rules(std::string_view description) {
-  const auto words_of = []<class E>(std::string_view text, E) { return list(text, word_of<E>("One.")); };
-  const Schema rule =
-      closed(object("An admission rule: for which jobs it is, and what it asks of them (docs/admission.md).",
-                    {{"mode?", word_of<AdmissionMode>("enforce if absent.")},
-                     {"classes?", words_of("Only jobs of these classes.", JobClass())},
-                     {"roles?", words_of("Only jobs that are submitted with these roles.", Role())},
-                     {"above_gpus?", amount("Only jobs with more GPUs.")},
-                     {"images?", words("Images, or beginnings of images that end in *.")},
-                     {"digest?", boolean("Each image is named by its digest.")},
-                     {"max_gpus?", amount("GPUs of the whole job, at most.")},
-                     {"max_time?", duration("A time limit is given, and is at most this.")},
-                     {"checkpoint?", boolean("It saves its work when it is asked to stop.")},
-                     {"forbid?", words_of("Options that are not allowed.", ForbiddenOption())},
-                     {"labels?", words("Labels that it carries.")}}));
-  return map(description, rule);
-}
-
 Schema queue_settings() {
-  return closed(object("A queue; {}: without any limit. A bare name in YAML, or null, is the same.",
-                       {{"moved_from?", text("The path that it had before.")},
-                        {"guaranteed?", quota("What it always gets back.")},
-                        {"max?", quota("What it never exceeds.")},
-                        {"lending_limit?", quota("What of its guarantee others may use.")},
-                        {"weight?", integer("Its share of the surplus; 1 if absent.", 0, 1'000'000)},
-                        {"trust_domain?", name("The parent's if absent.")},
-                        {"policy?", word_of<QueuePolicy>("best-effort if absent.")},
-                        {"attained_service?", closed(attained_service())},
-                        {"guarantee_decay?", duration("So long without use halves the idle part of its guarantee.")},
-                        {"eviction?", eviction()},
-                        {"budget?", budget()},
-                        {"admission?", admission_rules("What the jobs below it have to keep to, by name.")},
-                        {"max_jobs_per_user?", integer("Jobs of one user that run below it, at most.", 0, kMost32)},
-                        {"max_gpus_per_user?", amount("GPUs of one user's jobs below it, at most.")},
-                        {"max_submitted_per_user?", integer("Jobs of one user below it, at most.", 0, kMost32)},
-                        {"queues?", map("The queues below it, by name.", reference("QueueDocument"))}}));
+  return closed(
+      object("A queue; {}: without any limit. A bare name in YAML, or null, is the same.",
+             {{"moved_from?", text("The path that it had before.")},
+              {"guaranteed?", quota("What it always gets back.")},
+              {"max?", quota("What it never exceeds.")},
+              {"lending_limit?", quota("What of its guarantee others may use.")},
+              {"weight?", integer("Its share of the surplus; 1 if absent.", 0, 1'000'000)},
+              {"trust_domain?", name("The parent's if absent.")},
+              {"policy?", word_of<QueuePolicy>("best-effort if absent.")},
+              {"attained_service?", closed(attained_service())},
+              {"guarantee_decay?", duration("So long without use halves the idle part of its guarantee.")},
+              {"eviction?", eviction()},
+              {"budget?", budget()},
+              {"admission?", map("What the jobs below it have to keep to, by name.", reference("RuleSettings"))},
+              {"max_jobs_per_user?", integer("Jobs of one user that run below it, at most.", 0, kMost32)},
+              {"max_gpus_per_user?", amount("GPUs of one user's jobs below it, at most.")},
+              {"max_submitted_per_user?", integer("Jobs of one user below it, at most.", 0, kMost32)},
+              {"queues?", map("The queues below it, by name.", reference("QueueDocument"))}}));
 }
 
 Schema scheduling() {
@@ -296,7 +279,7 @@ Schema config() {
                                                   either("A class.", {priority_value("Its value."), priority}))},
                         {"queues?", map("The queues below the root, by name.", reference("QueueDocument"))},
                         {"scheduling?", scheduling()},
-                        {"admission?", admission_rules("What all jobs have to keep to, by name.")},
+                        {"admission?", map("What all jobs have to keep to, by name.", reference("RuleSettings"))},
                         {"roles?", list("Which subject has which role at which queue.", role)}}));
 }
 

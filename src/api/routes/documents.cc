@@ -2,6 +2,7 @@
 
 #include "api/http/json_decode.h"
 #include "base/check.h"
+#include "model/document/admission_document.h"
 #include "model/document/config_document.h"
 #include "model/document/job_document.h"
 #include "model/document/price_document.h"
@@ -44,6 +45,13 @@ Result<PriceBook> decode_prices(const http::Request& request) {
   if (auto ok = check_json(request); !ok) return ok.error();
   return document::read_prices(request.body, kFile);
 }
+
+Result<std::vector<AdmissionRule>> decode_rules(const http::Request& request) {
+  if (auto ok = check_json(request); !ok) return ok.error();
+  return document::read_rules(request.body, kFile);
+}
+
+boost::json::value rule_document(const AdmissionRule& rule) { return to_value(document::rule_node(rule)); }
 
 boost::json::value price_document(const PriceBook& book) { return to_value(document::price_node(book)); }
 

@@ -18,6 +18,9 @@ Result<ClusterConfig> decode_config(const http::Request& request);
 
 Result<PriceBook> decode_prices(const http::Request& request);
 
+Result<std::vector<AdmissionRule>> decode_rules(const http::Request& request);
+boost::json::value rule_document(const AdmissionRule& rule);
+
 boost::json::value job_document(const JobSpec& spec);
 boost::json::value config_document(const ClusterConfig& config);
 std::string config_yaml(const ClusterConfig& config);

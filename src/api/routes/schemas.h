@@ -9,6 +9,7 @@ void add_job_schemas(boost::json::object& schemas);
 void add_cluster_schemas(boost::json::object& schemas);
 void add_document_schemas(boost::json::object& schemas);
 void add_billing_schemas(boost::json::object& schemas);
+void add_policy_schemas(boost::json::object& schemas);
 
 inline boost::json::object all_schemas() {
   boost::json::object schemas;
@@ -16,6 +17,7 @@ inline boost::json::object all_schemas() {
   add_job_schemas(schemas);
   add_document_schemas(schemas);
   add_billing_schemas(schemas);
+  add_policy_schemas(schemas);
   return schemas;
 }
 

@@ -33,6 +33,7 @@ Result<int> run(const AdviseOptions& options, Session& session);
 Result<int> run(const EventsOptions& options, Session& session);
 Result<int> run(const UsageOptions& options, Session& session);
 Result<int> run(const PricesOptions& options, Session& session);
+Result<int> run(const PolicyOptions& options, Session& session);
 Result<int> run(const BillOptions& options, Session& session);
 Result<int> run(const InvoiceOptions& options, Session& session);
 Result<std::string> price_body(const std::string& file);  // of a price book, as the server takes it

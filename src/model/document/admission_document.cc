@@ -35,6 +35,16 @@ AdmissionRule read_rule(const Entry& entry, const Value& body) {
   return rule;
 }
 
+// The position of the rule that the mistake names; else that of the document.
+Position place_of(const std::string& mistake, const Node& document) {
+  if (const Node* rules = document.find("admission")) {
+    for (const Entry& entry : rules->entries) {
+      if (mistake.starts_with("rule '" + entry.key + "'")) return entry.at;
+    }
+  }
+  return document.at;
+}
+
 template <class E>
 Node words_node(const std::vector<E>& words) {
   Node list = list_node();
@@ -47,6 +57,8 @@ Node texts_node(const std::vector<std::string>& strings) {
   for (const std::string& one : strings) list.items.push_back(string_node(one));
   return list;
 }
+
+}  // namespace
 
 Node rule_node(const AdmissionRule& rule) {
   Node map = map_node();
@@ -64,12 +76,26 @@ Node rule_node(const AdmissionRule& rule) {
   return map;
 }
 
-}  // namespace
-
 std::vector<AdmissionRule> read_admission_rules(const Value& value) {
   std::vector<AdmissionRule> rules;
   value.each_entry([&](const Entry& entry, const Value& body) { rules.push_back(read_rule(entry, body)); });
   return rules;
+}
+
+Result<std::vector<AdmissionRule>> read_rules(std::string_view text, std::string_view file) {
+  const auto tree = parse(text, file);
+  if (!tree) return tree.error();
+  Reading reading;
+  Checked<std::vector<AdmissionRule>> rules{std::vector<AdmissionRule>()};
+  const Value root(reading, *tree, "");
+  root.map({{"admission", [&](const Value& v) { rules.value = read_admission_rules(v); }}});
+  if (reading.mistakes().empty() && tree->find("admission") == nullptr)
+    root.refuse("the key admission is missing; give the rules below it");
+  if (reading.mistakes().empty()) {
+    for (const std::string& mistake : mistakes_in(*rules.value)) reading.tell(place_of(mistake, *tree), "", mistake);
+  }
+  if (!reading.mistakes().empty()) return error_of(file, reading.take_mistakes());
+  return std::move(*rules.value);
 }
 
 Node admission_node(const std::vector<AdmissionRule>& rules) {

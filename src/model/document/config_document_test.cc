@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "model/document/admission_document.h"
 
 namespace berth::document {
 namespace {
@@ -441,6 +442,25 @@ TEST_CASE("a difference names what changes, comes and goes") {
                                          "- queues.old.weight: 1",
                                          "~ scheduling.backfill_reservations: 1 -> 2",
                                      });
+}
+
+TEST_CASE("a file of admission rules is read as a whole, or refused with the place of what is wrong") {
+  const auto rules = read_rules("admission:\n  a: {digest: true, mode: warn}\n  b: {max_time: 2h}\n", "r.yaml");
+  REQUIRE(rules.has_value());
+  REQUIRE_EQ(rules->size(), 2);
+  CHECK_EQ(rules->back().max_time_s, 7200);
+  const std::pair<const char*, const char*> refused[] = {
+      {"{}\n", "r.yaml:1:1: the key admission is missing; give the rules below it"},
+      {"admision: {}\n", "r.yaml:1:1: there is no key 'admision'; did you mean 'admission'?"},
+      {"admission: []\n", "r.yaml:1:12: admission: this is a list; give a map (key: value)"},
+      {"admission:\n  a: {digest: true}\n  b: {}\n",
+       "r.yaml:3:3: rule 'b': it asks for nothing; give images, digest, max_gpus, max_time, checkpoint, forbid or "
+       "labels"}};
+  for (const auto& [text, message] : refused) {
+    const auto answer = read_rules(text, "r.yaml");
+    REQUIRE_FALSE(answer.has_value());
+    CHECK_EQ(answer.error().message, message);
+  }
 }
 
 }  // namespace berth::document

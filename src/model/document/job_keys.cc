@@ -106,8 +106,8 @@ constexpr std::array kKeys{
            .flag = {"--workdir", "DIR", "where the command runs (default: here)"}},
     JobKey{.path = "groups[].image",
            .form = text<&TaskGroup::image>(),
-           .is = "a container image; the node of a server runs none, so it is refused there: see "
-                 "[images.md](images.md)",
+           .is = "a container image, for [Kubernetes](kubernetes.md#jobs-as-pods); a server on one machine refuses it: "
+                 "see [images.md](images.md)",
            .absent = "a plain process",
            .flag = {"--image", "IMAGE", "container image; only nodes that run containers"}},
     JobKey{.path = "groups[].launch",

@@ -1,0 +1,111 @@
+#include "cli/command/commands.h"
+#include "cli/connection.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/printable.h"
+#include "cli/when.h"
+#include "model/document/admission_document.h"
+#include "model/document/quantity.h"
+
+namespace berth::cli {
+namespace {
+
+std::string queue_words(const std::string& queue) { return queue.empty() ? "/" : queue; }
+
+// "a, b" of a list; else the value.
+std::string value_words(const Json& value) {
+  const auto* list = value.if_array();
+  if (list == nullptr) return show(value);
+  std::string text;
+  for (const Json& one : *list) text += (text.empty() ? "" : " ") + show(one);
+  return text;
+}
+
+// "images: a/* b/*, digest: yes": the keys of a rule without its mode.
+std::string rule_words(const Json& rule) {
+  std::string text;
+  if (const auto* keys = rule.if_object()) {
+    for (const auto& [key, value] : *keys) {
+      if (key == "mode") continue;
+      text += (text.empty() ? "" : ", ") + std::string(key) + ": " + value_words(value);
+    }
+  }
+  return text;
+}
+
+Result<int> show_rules(const PolicyOptions& options, Session& session) {
+  const auto answer = get(session, "/v1/rules?queue=" + client::encode_segment(options.queue));
+  if (!answer) return answer.error();
+  session.out << formatted(at(*answer, "items"), options.show.format, [&] {
+    const auto& rules = items(*answer, "items");
+    if (rules.empty()) return "no admission rules are in force at " + printable(queue_words(options.queue)) + "\n";
+    Table table(
+        {{"QUEUE", Align::kLeft, true, true}, {"RULE", Align::kLeft, true}, {"MODE"}, {"ASKS", Align::kLeft, true}});
+    for (const Json& rule : rules)
+      table.add(
+          {queue_words(show(rule, "queue")), show(rule, "name"), show(rule, "mode"), rule_words(at(rule, "rule"))});
+    return table.text(table_width(session, options.show.format));
+  });
+  return kOk;
+}
+
+// The rules as the server takes them. They are read here first, so that a mistake is told with its file and line.
+Result<std::string> rules_body(const std::string& file) {
+  const auto text = read_file(file, document::kMaxBytes);
+  if (!text) return text.error();
+  if (const auto rules = document::read_rules(*text, file); !rules) return rules.error();
+  const auto tree = document::parse(*text, file);
+  if (!tree) return tree.error();
+  return document::to_json_text(*tree);
+}
+
+std::string trial_text(const Json& trial, std::size_t width) {
+  std::string text = show(trial, "looked_at") + " jobs looked at" +
+                     (is_true(trial, "complete") ? "" : " (the newest; there are more)") + "; " +
+                     show(trial, "refused") + " would have been refused\n";
+  Table counts({{"RULE", Align::kLeft, true}, {"MODE"}, {"JOBS", Align::kRight}, {"GPUS", Align::kRight}});
+  for (const Json& rule : items(trial, "rules"))
+    counts.add({show(rule, "name"), show(rule, "mode"), show(rule, "jobs"), show(rule, "gpus")});
+  text += counts.text(width);
+  const auto& broken = items(trial, "broken");
+  if (broken.empty()) return text;
+  Table jobs({{"JOB", Align::kRight},
+              {"NAME", Align::kLeft, true},
+              {"QUEUE", Align::kLeft, true},
+              {"USER", Align::kLeft, true},
+              {"RULE", Align::kLeft, true},
+              {"BREAKS", Align::kLeft, true}});
+  for (const Json& one : broken) {
+    std::string breaks;
+    for (const Json& line : items(one, "breaks")) breaks += (breaks.empty() ? "" : "; ") + show(line);
+    jobs.add({show(one, "id"), show(one, "name"), show(one, "queue"), show(one, "user"), show(one, "rule"), breaks});
+  }
+  text += "\n" + jobs.text(width);
+  if (const std::string more = show(trial, "not_listed"); more != "0") text += "and " + more + " more\n";
+  return text;
+}
+
+Result<int> test_rules(const PolicyOptions& options, Session& session) {
+  const auto body = rules_body(options.file);
+  if (!body) return body.error();
+  const auto seconds = document::parse_duration_s(options.last);
+  if (!seconds) return invalid("--last: " + seconds.error().message);
+  const std::string since = to_iso8601(clock_now() + *seconds * -1000);
+  const auto answer = answer_of(session.server.post(
+      "/v1/rules/test?queue=" + client::encode_segment(options.queue) + "&since=" + client::encode_segment(since),
+      *body));
+  if (!answer) return answer.error();
+  session.out << formatted(*answer, options.show.format,
+                           [&] { return trial_text(*answer, table_width(session, options.show.format)); });
+  return show(*answer, "refused") == "0" ? kOk : kFailed;
+}
+
+}  // namespace
+
+Result<int> run(const PolicyOptions& options, Session& session) {
+  if (options.action == "show") return show_rules(options, session);
+  if (options.file.empty()) return invalid("FILE is missing: berth policy " + options.action + " rules.yaml");
+  return test_rules(options, session);
+}
+
+}  // namespace berth::cli
