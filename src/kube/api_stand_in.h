@@ -18,6 +18,7 @@
 #include "kube/cluster.h"
 #include "kube/json_reading.h"
 #include "kube/pod_object.h"
+#include "kube/workload.h"
 
 namespace berth::kube {
 
@@ -43,9 +44,9 @@ class ApiStandIn {
     nodes_[name] = object;
     cluster_->observe(Kind::kNode, object, false, now_);
   }
-  void name_space(const std::string& name, const std::string& queues) {
-    namespaces_[name] =
-        json(R"({"metadata":{"name":")" + name + R"(","annotations":{"berth.dev/queues":")" + queues + R"("}}})");
+  void name_space(const std::string& name, const std::string& queues, const std::string& classes = "*") {
+    namespaces_[name] = json(R"({"metadata":{"name":")" + name + R"(","annotations":{"berth.dev/queues":")" + queues +
+                             R"(","berth.dev/priority-classes":")" + classes + R"("}}})");
     cluster_->observe(Kind::kNamespace, namespaces_[name], false, now_);
   }
   // Makes a pod; `labels` and `spec` are members of those objects, as JSON without braces.
@@ -60,6 +61,13 @@ class ApiStandIn {
              R"("containers":[{"name":"main","resources":{"limits":{"nvidia.com/gpu":)" + std::to_string(gpus) +
              R"(}}}]},"status":{"phase":"Pending"}})");
     show(uid);
+  }
+  // Makes or changes an object of a kind of an operator, or a Job.
+  void owner(Kind kind, const std::string& text) {
+    const boost::json::object object = json(text);
+    const std::string name = text_at(object, {"metadata", "name"});
+    (kind == Kind::kJob ? jobs_ : workloads_[kind])[name] = object;
+    cluster_->observe(kind, object, false, now_);
   }
   std::string uid_of(const std::string& name) const {
     for (const auto& [uid, pod] : pods_) {
@@ -104,6 +112,7 @@ class ApiStandIn {
     give(Kind::kNode, nodes_);
     give(Kind::kJob, jobs_);
     give(Kind::kPodGroup, {});
+    for (const WorkloadKind& kind : workload_kinds()) give(kind.kind, workloads_[kind.kind]);
     give(Kind::kPod, pods_);
     settle();
   }
@@ -205,6 +214,7 @@ class ApiStandIn {
   std::vector<std::string> deleted;
   std::vector<Command> commands;
   std::map<std::string, boost::json::object> pods_, nodes_, namespaces_, jobs_;
+  std::map<Kind, std::map<std::string, boost::json::object>> workloads_;  // of operators
   std::map<std::string, JobId> jobs_of_core_;
   std::map<std::string, NodeSpec> registered;
   std::map<std::string, NodeStatus> status;

@@ -5,6 +5,7 @@
 #include "kube/cluster_impl.h"
 #include "kube/json_reading.h"
 #include "kube/owner_object.h"
+#include "kube/workload.h"
 
 namespace berth::kube {
 namespace {
@@ -13,31 +14,27 @@ constexpr std::size_t kMostWarnings = 100;
 
 // The id by which an object is known from list to list.
 std::string id_of(Kind kind, const boost::json::object& object) {
-  switch (kind) {
-    case Kind::kNode:
-    case Kind::kNamespace:
-    case Kind::kPriorityClass:
-      return text_at(object, {"metadata", "name"});
-    case Kind::kPod:
-      return text_at(object, {"metadata", "uid"});
-    case Kind::kJob:
-      return std::string(kOfJob) + text_at(object, {"metadata", "namespace"}) + "/" +
-             text_at(object, {"metadata", "uid"});
-    case Kind::kPodGroup:
-      return std::string(kOfPodGroup) + text_at(object, {"metadata", "namespace"}) + "/" +
-             text_at(object, {"metadata", "name"});
-  }
-  return {};
+  const std::string name = text_at(object, {"metadata", "name"});
+  if (kind == Kind::kNode || kind == Kind::kNamespace || kind == Kind::kPriorityClass) return name;
+  const std::string uid = text_at(object, {"metadata", "uid"});
+  if (kind == Kind::kPod) return uid;
+  const std::string space = text_at(object, {"metadata", "namespace"}) + "/";
+  if (kind == Kind::kJob) return std::string(kOfJob) + space + uid;
+  if (kind == Kind::kPodGroup) return std::string(kOfPodGroup) + space + name;
+  const WorkloadKind* workload = workload_kind(kind);
+  return workload == nullptr || name.empty() ? std::string() : std::string(workload->prefix) + space + name;
 }
 
 }  // namespace
 
 std::vector<Resource> watched() {
-  return {{Kind::kNamespace, "/api/v1/namespaces", "", false},
-          {Kind::kNode, "/api/v1/nodes", "", false},
-          {Kind::kJob, "/apis/batch/v1/jobs", "", true},
-          {Kind::kPodGroup, "/apis/scheduling.k8s.io/v1beta1/podgroups", "", true},
-          {Kind::kPod, "/api/v1/pods", "", false}};
+  std::vector<Resource> all{{Kind::kNamespace, "/api/v1/namespaces", "", false},
+                            {Kind::kNode, "/api/v1/nodes", "", false},
+                            {Kind::kJob, "/apis/batch/v1/jobs", "", true},
+                            {Kind::kPodGroup, "/apis/scheduling.k8s.io/v1beta1/podgroups", "", true}};
+  for (const WorkloadKind& one : workload_kinds()) all.push_back({one.kind, one.path, "", true, true});
+  all.push_back({Kind::kPod, "/api/v1/pods", "", false});
+  return all;
 }
 
 void Cluster::Impl::warn(const std::string& text) {
@@ -50,31 +47,18 @@ void Cluster::Impl::observe(Kind kind, const boost::json::object& object, bool d
   const std::string id = id_of(kind, object);
   if (id.empty()) return warn("an object without a name or uid was passed over");
   if (const auto seen = seen_.find(kind); seen != seen_.end() && !deleted) seen->second.insert(id);
-  switch (kind) {
-    case Kind::kNode:
-      return observe_node(object, deleted);
-    case Kind::kPod:
-      return observe_pod(object, deleted);
-    case Kind::kNamespace:
-      if (deleted)
-        namespaces_.erase(id);
-      else
-        namespaces_[id] = queues_of_namespace(object);
-      return;
-    case Kind::kJob:
-      return observe_owner(id, gang_size_of_job(object), deleted);
-    case Kind::kPodGroup:
-      return observe_owner(id, gang_size_of_pod_group(object), deleted);
-    case Kind::kPriorityClass:
-      return;
-  }
+  if (kind == Kind::kNode) return observe_node(object, deleted);
+  if (kind == Kind::kPod) return observe_pod(object, deleted);
+  if (kind == Kind::kNamespace && deleted) namespaces_.erase(id);
+  if (kind == Kind::kNamespace && !deleted) namespaces_[id] = terms_of_namespace(object);
+  if (owns_pods(kind)) observe_owner(id, deleted ? Workload{} : read_workload(kind, object), deleted);
 }
 
 void Cluster::Impl::gone(Kind kind, const std::string& id) {
   if (kind == Kind::kNode) return node_gone(id);
   if (kind == Kind::kPod) return pod_gone(id);
   if (kind == Kind::kNamespace) namespaces_.erase(id);
-  if (kind == Kind::kJob || kind == Kind::kPodGroup) observe_owner(id, 0, true);
+  if (owns_pods(kind)) observe_owner(id, {}, true);
 }
 
 // What was known and is not in the whole list has gone while nobody watched.
@@ -94,6 +78,7 @@ void Cluster::Impl::end_list(Kind kind) {
   if (kind == Kind::kNamespace) look(namespaces_);
   if (kind == Kind::kJob) look(owners_, kOfJob);
   if (kind == Kind::kPodGroup) look(owners_, kOfPodGroup);
+  if (const WorkloadKind* workload = workload_kind(kind)) look(owners_, workload->prefix);
   for (const std::string& id : missing) gone(kind, id);
   listed_.insert(kind);
   if (!open_ && listed_.size() == watched().size()) open();
@@ -135,9 +120,7 @@ void Cluster::Impl::tick() {
   for (auto& [uid, pod] : pods_) {
     constexpr std::int64_t kUnknownOwnerMs = 10'000;
     if (pod.object.ours && pod.group.empty() && now_ - pod.seen >= kUnknownOwnerMs && waits_to_be_bound(pod)) {
-      tell(pod, "Waiting",
-           "its Job " + shown(pod.object.wish.owner_name, 80) + " is not one of namespace " + pod.object.name_space,
-           true);
+      tell(pod, "Waiting", "its " + text_of_owner(pod) + " is not one of namespace " + pod.object.name_space, true);
     }
     if (!pod.object.task || pod.assigned) continue;
     count_foreign(pod);

@@ -29,7 +29,27 @@
 namespace berth::kube {
 
 // The kinds of objects that are watched.
-enum class Kind { kNode, kNamespace, kPod, kJob, kPodGroup, kPriorityClass };
+enum class Kind {
+  kNode,
+  kNamespace,
+  kPod,
+  kJob,
+  kPodGroup,
+  kPriorityClass,
+  // of operators (workload.h)
+  kJobSet,
+  kLeaderWorkerSet,
+  kPyTorchJob,
+  kTfJob,
+  kMpiJob,
+  kXgBoostJob,
+  kPaddleJob,
+  kJaxJob,
+  kRayCluster,
+  kVolcanoPodGroup,
+  kKaiPodGroup,
+  kCoschedulingPodGroup,
+};
 
 // One kind as the API server serves it.
 struct Resource {
@@ -37,6 +57,7 @@ struct Resource {
   std::string_view path;      // such as /api/v1/pods: list and watch, all namespaces
   std::string_view selector;  // query of the list, such as fieldSelector=...; empty: none
   bool optional;              // the API server may not serve it: 404 is an empty list
+  bool extra = false;         // berth runs without the right to read it; then the kind counts as absent
 };
 // Returns the kinds that the cluster wants to see, in the order in which they are to be listed at first.
 std::vector<Resource> watched();

@@ -42,7 +42,7 @@ std::string Cluster::Impl::group_of(const Pod& pod, std::int32_t& size, std::str
   if (!wish.pod_group.empty()) {
     std::string id = std::string(kOfPodGroup) + object.name_space + "/" + wish.pod_group;
     const auto known = owners_.find(id);
-    size = known == owners_.end() ? 0 : known->second;
+    size = known == owners_.end() ? 0 : known->second.size();
     name = wish.pod_group;
     return id;
   }
@@ -51,19 +51,21 @@ std::string Cluster::Impl::group_of(const Pod& pod, std::int32_t& size, std::str
     name = wish.group_name;
     return "group/" + object.name_space + "/" + wish.group_name;
   }
+  const std::string alone = std::string(kAlone) + object.uid;
+  if (!object.member.owner.empty() && !groups_.contains(alone)) return group_of_member(object.member, size, name);
   if (wish.owner_kind == "Job") {
     std::string id = id_of_job(pod);
     const auto known = owners_.find(id);
     if (known == owners_.end()) return {};
-    if (known->second > 1) {
-      size = known->second;
+    if (known->second.size() > 1) {
+      size = known->second.size();
       name = wish.owner_name;
       return id;
     }
   }
   size = 1;
   name = object.name;
-  return std::string(kAlone) + object.uid;
+  return alone;
 }
 
 void Cluster::Impl::leave_group(const std::string& uid, Pod& pod) {
@@ -86,27 +88,7 @@ void Cluster::Impl::regroup(const std::string& uid, Pod& pod) {
   group.size = size;
   group.pods.insert(uid);
   pod.group = key;
-}
-
-void Cluster::Impl::observe_owner(const std::string& id, std::int32_t size, bool deleted) {
-  if (deleted)
-    owners_.erase(id);
-  else if (const auto known = owners_.find(id); known != owners_.end() && known->second == size)
-    return;
-  else
-    owners_[id] = size;
-  if (const auto group = groups_.find(id); group != groups_.end() && deleted && id.starts_with(kOfJob)) {
-    group->second.ownerless = true;
-    watch_desertion(group->second);
-  }
-  const auto pods = by_owner_.find(id);
-  if (pods == by_owner_.end() || deleted) return;
-  for (const std::string& one : pods->second) {
-    Pod& pod = pods_.at(one);
-    if (pod.assigned) continue;
-    regroup(one, pod);
-    consider(pod.group);
-  }
+  rank(pod);
 }
 
 // Whether the key that a bound pod carries is that of a task of its own group. Anybody who may make pods can write any
@@ -141,6 +123,8 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
     if (now.unreadable) warn("pod " + shown(now.name_space, 80) + "/" + shown(now.name, 80) + ": " + now.wish.problem);
     if (!now.wish.pod_group.empty()) {
       pod.owner_group = std::string(kOfPodGroup) + now.name_space + "/" + now.wish.pod_group;
+    } else if (!now.member.owner.empty()) {
+      pod.owner_group = now.member.owner;
     } else if (now.wish.owner_kind == "Job") {
       pod.owner_group = id_of_job(pod);
     }
@@ -185,8 +169,8 @@ bool Cluster::Impl::waits_to_be_bound(const Pod& pod) {
 }
 
 bool Cluster::Impl::comes_before(const Pod& a, const Pod& b) {
-  return std::tie(a.object.index, a.object.created, a.object.name, a.object.uid) <
-         std::tie(b.object.index, b.object.created, b.object.name, b.object.uid);
+  return std::tie(a.role, a.rank, a.object.created, a.object.name, a.object.uid) <
+         std::tie(b.role, b.rank, b.object.created, b.object.name, b.object.uid);
 }
 
 // Returns the pods of the group that could be bound, in the order of their index, age and name.
@@ -202,19 +186,34 @@ std::vector<Cluster::Impl::Pod*> Cluster::Impl::waiting_pods(const Group& group)
 
 std::string Cluster::Impl::queue_of(const Pod& pod, std::string& why) const {
   const auto allowed = namespaces_.find(pod.object.name_space);
-  if (allowed == namespaces_.end() || allowed->second.empty()) {
+  if (allowed == namespaces_.end() || allowed->second.queues.empty()) {
     why = "namespace " + pod.object.name_space +
           " may use no queue: an admin of the cluster names them in its annotation berth.dev/queues";
     return {};
   }
-  std::string queue = queue_for(pod.object.wish.queue, allowed->second);
+  std::string asked = pod.object.wish.queue;
+  if (const auto owner = owners_.find(pod.owner_group); asked.empty() && owner != owners_.end())
+    asked = owner->second.queue;
+  std::string queue = queue_for(asked, allowed->second.queues);
   if (!queue.empty()) return queue;
   std::string list;
-  for (const std::string& one : allowed->second) list += (list.empty() ? "" : ", ") + shown(one, 80);
-  why = pod.object.wish.queue.empty() ? "it names no queue; give the label berth.dev/queue with one of: " + list
-                                      : "queue '" + shown(pod.object.wish.queue, 80) + "' is not one that namespace " +
-                                            pod.object.name_space + " may use: " + list;
+  for (const std::string& one : allowed->second.queues) list += (list.empty() ? "" : ", ") + shown(one, 80);
+  why = asked.empty() ? "it names no queue; give the label berth.dev/queue with one of: " + list
+                      : "queue '" + shown(asked, 80) + "' is not one that namespace " + pod.object.name_space +
+                            " may use: " + list;
   return {};
+}
+
+// Returns why the pod may not have the priority class that it names; empty: it may.
+std::string Cluster::Impl::why_not_its_class(const Pod& pod) const {
+  const std::string& wanted = pod.object.wish.priority_class;
+  const auto terms = namespaces_.find(pod.object.name_space);
+  if (terms == namespaces_.end() || may_use_class(wanted, terms->second)) return {};
+  std::string list;
+  for (const std::string& one : terms->second.priority_classes) list += (list.empty() ? "" : ", ") + shown(one, 80);
+  return "priority class '" + shown(wanted, 80) + "' is not one that namespace " + pod.object.name_space +
+         " may use: " + (list.empty() ? "it has the default class alone" : list) +
+         ". An admin of the cluster names them in its annotation berth.dev/priority-classes";
 }
 
 TaskGroup Cluster::Impl::task_group_of(const Pod& pod) const {
@@ -249,8 +248,11 @@ std::optional<JobSpec> Cluster::Impl::job_of(const Group& group, const std::vect
   const Pod& first = *pods.front();
   const bool understood = why.empty();
   const std::string queue = understood ? queue_of(first, why) : std::string();
+  const bool in_queue = why.empty();
+  if (in_queue) why = why_not_its_class(first);
   if (!why.empty()) {
-    for (Pod* pod : pods) tell(*pod, understood ? "QueueNotAllowed" : "NotSchedulable", why, true);
+    const char* reason = in_queue ? "PriorityClassNotAllowed" : understood ? "QueueNotAllowed" : "NotSchedulable";
+    for (Pod* pod : pods) tell(*pod, reason, why, true);
     return {};
   }
   const PodWish& wish = first.object.wish;
@@ -258,7 +260,7 @@ std::optional<JobSpec> Cluster::Impl::job_of(const Group& group, const std::vect
   job.name = job_name(group.name);
   job.queue = queue;
   job.user = "kubernetes:" + shown(first.object.name_space, 80);
-  const bool serves = wish.owner_kind == "ReplicaSet" || wish.owner_kind == "StatefulSet";
+  const bool serves = first.object.member.serves || wish.owner_kind == "ReplicaSet" || wish.owner_kind == "StatefulSet";
   job.job_class = wish.job_class.value_or(serves ? JobClass::kInference : JobClass::kTraining);
   job.priority_class = wish.priority_class;
   job.topology = wish.topology;
@@ -269,15 +271,20 @@ std::optional<JobSpec> Cluster::Impl::job_of(const Group& group, const std::vect
   job.ports = wish.ports;
   job.retries =
       wish.owner_kind.empty() || pods.size() == 1 ? 0 : kMaxRetries;  // its controller decides when to give up
+  std::map<std::string, std::string> roles;                           // of the task groups
   for (const Pod* pod : pods) {
     TaskGroup one = task_group_of(*pod);
-    const auto same = std::find_if(job.groups.begin(), job.groups.end(),
-                                   [&](const TaskGroup& other) { return asks_the_same(other, one); });
+    const std::string& role = pod->object.member.role;
+    const auto same = std::find_if(job.groups.begin(), job.groups.end(), [&](const TaskGroup& other) {
+      return roles.at(other.name) == role && asks_the_same(other, one);
+    });
     if (same != job.groups.end()) {
       ++same->count;
       continue;
     }
-    one.name = "pods" + (job.groups.empty() ? std::string() : "-" + std::to_string(job.groups.size() + 1));
+    one.name = well_formed_name(role) ? role : "pods";
+    if (roles.contains(one.name)) one.name = "pods-" + std::to_string(job.groups.size() + 1);
+    roles[one.name] = role;
     job.groups.push_back(std::move(one));
   }
   return job;
@@ -294,9 +301,10 @@ void Cluster::Impl::consider(const std::string& group_key) {
          one != waiting_tasks_.end() && one->job == group.job; ++one)
       waiting.push_back(*one);
     for (const TaskKey& key : waiting) try_bind(key, tasks_.at(key));
+    split_off(group_key);
     return;
   }
-  if (group.submitting || group.cancelled || !group.refused_at.is_never()) return;
+  if (group.submitting || group.cancelled || !group.refused_at.is_never() || !split_off(group_key)) return;
   const std::vector<Pod*> pods = waiting_pods(group);
   for (Pod* pod : pods) {  // said at once, also where the gang is not whole yet
     if (!pod->object.wish.problem.empty()) tell(*pod, "NotSchedulable", pod->object.wish.problem, true);
@@ -418,7 +426,12 @@ bool Cluster::Impl::is_peopled(const Group& group) const {
 std::string Cluster::Impl::why_it_waits(const std::string& key, const Group& group,
                                         const std::vector<Pod*>& pods) const {
   const auto have = [&] {
-    return std::to_string(pods.size()) + " of the " + std::to_string(group.size) + " pods of its group wait";
+    const auto made = std::count_if(group.pods.begin(), group.pods.end(),
+                                    [&](const std::string& uid) { return !is_over(pods_.at(uid).object); });
+    const std::string size = std::to_string(group.size);
+    if (!pods.front()->owner_group.empty() && made < group.size)
+      return "its controller has made " + std::to_string(made) + " of " + size + " pods";
+    return std::to_string(pods.size()) + " of the " + size + " pods of its group wait";
   };
   if (group.job.valid()) {
     const auto next = waiting_tasks_.lower_bound(TaskKey{group.job, 0, 0, 0});
@@ -429,6 +442,8 @@ std::string Cluster::Impl::why_it_waits(const std::string& key, const Group& gro
     return "the job of its group was cancelled; make its pods anew when all pods of the group are gone";
   if (group.size <= 0 && key.starts_with(kOfPodGroup))
     return "its PodGroup " + shown(group.name, 80) + " does not exist, or has no gang.minCount";
+  if (group.size <= 0 && !pods.front()->object.member.owner.empty())
+    return "its " + text_of_owner(*pods.front()) + " does not say of how many pods it is";
   if (group.size <= 0) return "label berth.dev/group-size of a pod of its group is no number of pods";
   if (pods.size() < static_cast<std::size_t>(group.size)) return have();
   return "the job of these pods is over; make them anew";

@@ -12,7 +12,9 @@
 
 #include "kube/cluster.h"
 #include "kube/node_object.h"
+#include "kube/owner_object.h"
 #include "kube/pod_object.h"
+#include "kube/workload.h"
 
 namespace berth::kube {
 
@@ -55,7 +57,9 @@ class Cluster::Impl {
   struct Pod {
     PodObject object;
     std::string group;
-    std::string owner_group;                      // id of its PodGroup or Job; empty: none
+    std::string owner_group;                      // id of the object that owns it (cluster.cc); empty: none
+    std::int32_t role = 0;                        // place of its role in the gang
+    std::int32_t rank = -1;                       // in the gang; -1: not known
     std::optional<TaskKey> assigned;              // the task that it is, or that it is being bound as
     std::string foreign_on;                       // the node where its use is counted as foreign; empty: it is not
     Usage foreign;                                // what is counted there
@@ -137,10 +141,17 @@ class Cluster::Impl {
   std::vector<Pod*> waiting_pods(const Group& group);
   std::optional<JobSpec> job_of(const Group& group, const std::vector<Pod*>& pods);
   std::string queue_of(const Pod& pod, std::string& why) const;
+  std::string why_not_its_class(const Pod& pod) const;
   TaskGroup task_group_of(const Pod& pod) const;
   Usage foreign_use(const Pod& pod) const;
   void count_foreign(Pod& pod);
-  void observe_owner(const std::string& id, std::int32_t size, bool deleted);
+  void observe_owner(const std::string& id, Workload workload, bool deleted);
+  void owner_gone(const std::string& id);
+  std::string group_of_member(const Membership& member, std::int32_t& size, std::string& name) const;
+  void rank(Pod& pod) const;
+  bool split_off(const std::string& group_key);
+  bool needs_no_pod(const TaskKey& key) const;
+  static std::string text_of_owner(const Pod& pod);
 
   // tasks
   void start(const StartTask& effect);
@@ -193,8 +204,8 @@ class Cluster::Impl {
   std::map<Kind, std::set<std::string>> seen_;  // since begin_list
   std::map<std::string, Node> nodes_;           // by name
   std::map<std::string, Usage> foreign_;        // by node
-  std::map<std::string, std::vector<std::string>> namespaces_;
-  std::map<std::string, std::int32_t> owners_;             // gang sizes, by the id of a Job or PodGroup (cluster.cc)
+  std::map<std::string, NamespaceTerms> namespaces_;
+  std::map<std::string, Workload> owners_;                 // by the id of the object (cluster.cc)
   std::map<std::string, std::set<std::string>> by_owner_;  // uids of pods
   std::map<std::string, Pod> pods_;                        // by uid
   std::map<std::string, Group> groups_;

@@ -108,7 +108,7 @@ Cluster::Impl::Pod* Cluster::Impl::pod_for(const TaskKey& key, const Task& task)
   for (const std::string& uid : groups_.at(group->second).pods) {
     Pod& pod = pods_.at(uid);
     if (!may_be(pod, task)) continue;
-    if (pod.object.index == static_cast<std::int64_t>(key.task)) return &pod;
+    if (pod.rank == static_cast<std::int64_t>(key.task)) return &pod;
     if (best == nullptr || comes_before(pod, *best)) best = &pod;
   }
   return best;
@@ -116,6 +116,10 @@ Cluster::Impl::Pod* Cluster::Impl::pod_for(const TaskKey& key, const Task& task)
 
 void Cluster::Impl::try_bind(const TaskKey& key, Task& task) {
   if (task.phase != TaskPhase::kWaitsForPod || task.stopping) return;
+  if (needs_no_pod(key)) {
+    command(ReportTaskStarted{key.job, key.attempt, key.task, key.incarnation});
+    return exit_task(key, task, {ExitReason::kExited, 0, "its completion index has succeeded before"});
+  }
   Pod* pod = pod_for(key, task);
   if (pod == nullptr) return;
   task.pod = pod->object.uid;

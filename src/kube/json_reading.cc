@@ -39,6 +39,14 @@ std::string text_at(const json::object& object, std::initializer_list<std::strin
   return std::string(std::string_view(*text).substr(0, kMostText));
 }
 
+std::string label_at(const json::object& object, std::string_view key) {
+  return text_at(object, {"metadata", "labels", key});
+}
+
+std::string annotation_at(const json::object& object, std::string_view key) {
+  return text_at(object, {"metadata", "annotations", key});
+}
+
 bool true_at(const json::object& object, std::initializer_list<std::string_view> path) {
   const json::value* found = value_at(object, path);
   const bool* truth = found == nullptr ? nullptr : found->if_bool();

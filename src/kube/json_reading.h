@@ -16,6 +16,9 @@ const boost::json::object* object_at(const boost::json::object& object, std::ini
 const boost::json::array* array_at(const boost::json::object& object, std::initializer_list<std::string_view> path);
 // Returns the text at the path, at most 4 KiB of it; empty if there is none.
 std::string text_at(const boost::json::object& object, std::initializer_list<std::string_view> path);
+// Returns the value of a label or annotation of the object; empty if there is none.
+std::string label_at(const boost::json::object& object, std::string_view key);
+std::string annotation_at(const boost::json::object& object, std::string_view key);
 bool true_at(const boost::json::object& object, std::initializer_list<std::string_view> path);
 // Returns the integer at the path, or `absent` if there is none.
 std::int64_t integer_at(const boost::json::object& object, std::initializer_list<std::string_view> path,

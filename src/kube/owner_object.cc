@@ -14,6 +14,20 @@ bool is_below(const std::string& queue, const std::string& pattern) {
   return queue.size() > parent.size() && queue.starts_with(parent);
 }
 
+// Returns the words of a list that are separated by commas, spaces or newlines.
+std::vector<std::string> words_of(std::string text) {
+  std::vector<std::string> words;
+  std::replace_if(
+      text.begin(), text.end(), [](char letter) { return letter == ' ' || letter == '\n' || letter == '\t'; }, ',');
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
 }  // namespace
 
 std::int32_t gang_size_of_job(const boost::json::object& job) {
@@ -29,18 +43,15 @@ std::int32_t gang_size_of_pod_group(const boost::json::object& group) {
   return static_cast<std::int32_t>(std::clamp<std::int64_t>(size, 0, kMaxTasksPerJob));
 }
 
-std::vector<std::string> queues_of_namespace(const boost::json::object& name_space) {
-  std::vector<std::string> queues;
-  std::string text = text_at(name_space, {"metadata", "annotations", "berth.dev/queues"});
-  std::replace_if(
-      text.begin(), text.end(), [](char letter) { return letter == ' ' || letter == '\n' || letter == '\t'; }, ',');
-  std::size_t begin = 0;
-  while (begin < text.size()) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    if (end > begin) queues.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return queues;
+NamespaceTerms terms_of_namespace(const boost::json::object& name_space) {
+  return {words_of(annotation_at(name_space, "berth.dev/queues")),
+          words_of(annotation_at(name_space, "berth.dev/priority-classes"))};
+}
+
+bool may_use_class(const std::string& priority_class, const NamespaceTerms& terms) {
+  const auto& all = terms.priority_classes;
+  return priority_class.empty() || std::find(all.begin(), all.end(), "*") != all.end() ||
+         std::find(all.begin(), all.end(), priority_class) != all.end();
 }
 
 std::string queue_for(const std::string& asked, const std::vector<std::string>& allowed) {

@@ -15,8 +15,16 @@ std::int32_t gang_size_of_job(const boost::json::object& job);
 // The least number of pods of a PodGroup (scheduling.k8s.io) that may start; 0 if it does not say.
 std::int32_t gang_size_of_pod_group(const boost::json::object& group);
 
-// The queues of the annotation berth.dev/queues of a Namespace, in order; the first is its default.
-std::vector<std::string> queues_of_namespace(const boost::json::object& name_space);
+// What a Namespace may use, by its annotations.
+struct NamespaceTerms {
+  std::vector<std::string> queues;            // berth.dev/queues, in order; the first is its default
+  std::vector<std::string> priority_classes;  // berth.dev/priority-classes; `*` is every one
+};
+NamespaceTerms terms_of_namespace(const boost::json::object& name_space);
+
+// Whether pods of a namespace with these terms may ask for the priority class; empty is berth's default class, which
+// all may use.
+bool may_use_class(const std::string& priority_class, const NamespaceTerms& terms);
 
 // Returns the queue that a pod gets which asks for `asked` (empty: the default) in a namespace that may use `allowed`,
 // or an empty text if it may not use that. An entry `research/*` stands for all queues below research. As a label

@@ -223,6 +223,7 @@ Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler) 
     if (!request->unknown.empty()) refuse(object.wish, "resource " + request->unknown + " is not supported");
   }
   read_owner(pod, object);
+  object.member = membership_of(pod);
   read_group(pod, object);
   read_nodes(pod, object.wish);
   read_ports(pod, object.wish);

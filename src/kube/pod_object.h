@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kube/workload.h"
 #include "model/effect.h"
 #include "model/event.h"
 #include "model/job.h"
@@ -65,6 +66,7 @@ struct PodObject {
   bool leaving = false;     // it is being deleted
   bool unreadable = false;  // it cannot be told what it asks for: it counts as nothing, and is not scheduled
   std::int32_t index = -1;
+  Membership member;  // of the workload of an operator
   PodPhase phase = PodPhase::kPending;
   PodEnd end;                   // succeeded and failed pods
   std::optional<TaskKey> task;  // of the annotation that a binding of ours has put on it

@@ -98,8 +98,8 @@ class Fleet:
 
     # The world.
 
-    def add_namespace(self, name, queues=None):
-        annotations = {"berth.dev/queues": queues} if queues else {}
+    def add_namespace(self, name, queues=None, classes="production, dev"):
+        annotations = {"berth.dev/queues": queues, "berth.dev/priority-classes": classes} if queues else {}
         self.cluster.make("/api/v1/namespaces", {"metadata": {"name": name, "annotations": annotations}})
         self.namespaces.append(name)
         wait_until(lambda: self.cluster.get(f"/api/v1/namespaces/{name}/serviceaccounts/default"), "its account")

@@ -64,7 +64,8 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
         http_(options_.credentials),
         queue_(Clock::now()),
         lease_(options_.space, "berth", options_.identity),
-        rights_(needed_rights(kube::watched(), options_.space, kube::spaces_of(options_.cluster.own))) {
+        rights_(needed_rights(kube::watched(), options_.space, kube::spaces_of(options_.cluster.own))),
+        useful_(useful_rights(kube::watched())) {
     std::uint64_t seed = options_.seed;
     for (const kube::Resource& resource : kube::watched())
       watchers_.push_back(std::make_unique<Watcher>(resource, options_.watch, http_, *this, ++seed));
@@ -224,6 +225,17 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
       };
       http_.send(std::move(calls[i]));
     }
+    calls = useful_.calls();
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      calls[i].done = [this, i](const HttpAnswer& answer) {
+        useful_.answered(i, answer);
+        const std::string missing = useful_.done() ? useful_.missing_names() : std::string();
+        if (missing.empty()) return;
+        pass_over("the API server does not let this user: " + missing +
+                  ". Pods of these owners wait until it does (docs/kubernetes.md)");
+      };
+      http_.send(std::move(calls[i]));
+    }
   }
 
   void renew_lease(Clock::time_point now) {
@@ -322,6 +334,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   CallQueue queue_;
   Lease lease_;
   RightsCheck rights_;
+  RightsCheck useful_;
   std::vector<std::unique_ptr<Watcher>> watchers_;
   std::map<std::string, std::string> failing_;  // path of a kind: what its last try said
   std::deque<std::string> passed_over_;

@@ -52,15 +52,31 @@ std::string text_of(const Right& right) {
   return text;
 }
 
+namespace {
+
+void add_reading(const kube::Resource& resource, std::vector<Right>& rights) {
+  for (const char* verb : {"list", "watch"}) {
+    Right right = right_of_path(resource.path);
+    right.verb = verb;
+    rights.push_back(std::move(right));
+  }
+}
+
+}  // namespace
+
+std::vector<Right> useful_rights(const std::vector<kube::Resource>& watched) {
+  std::vector<Right> rights;
+  for (const kube::Resource& resource : watched) {
+    if (resource.extra) add_reading(resource, rights);
+  }
+  return rights;
+}
+
 std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, const std::string& space,
                                  const std::vector<std::string>& job_spaces) {
   std::vector<Right> rights;
   for (const kube::Resource& resource : watched) {
-    for (const char* verb : {"list", "watch"}) {
-      Right right = right_of_path(resource.path);
-      right.verb = verb;
-      rights.push_back(std::move(right));
-    }
+    if (!resource.extra) add_reading(resource, rights);
   }
   rights.push_back({"get", "", "pods", "", ""});
   rights.push_back({"create", "", "pods", "binding", ""});
@@ -96,11 +112,16 @@ void RightsCheck::answered(std::size_t number, const HttpAnswer& answer) {
   denied_.at(number) = is_denied(answer);
 }
 
-std::optional<Error> RightsCheck::missing() const {
+std::string RightsCheck::missing_names() const {
   std::string all;
   for (std::size_t i = 0; i < rights_.size(); ++i) {
     if (denied_[i]) all += (all.empty() ? "" : ", ") + text_of(rights_[i]);
   }
+  return all;
+}
+
+std::optional<Error> RightsCheck::missing() const {
+  const std::string all = missing_names();
   if (all.empty()) return std::nullopt;
   return Error{ErrorCode::kDenied,
                "the API server does not let this user: " + all + ". Grant these rights (docs/kubernetes.md)"};

@@ -31,6 +31,9 @@ std::string text_of(const Right& right);
 std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, const std::string& space,
                                  const std::vector<std::string>& job_spaces = {});
 
+// Returns the rights without which the server runs, but does not know some kinds of owners of pods.
+std::vector<Right> useful_rights(const std::vector<kube::Resource>& watched);
+
 class RightsCheck {
  public:
   explicit RightsCheck(std::vector<Right> rights);
@@ -39,6 +42,8 @@ class RightsCheck {
   // Takes the answer to the call of this number. A server that answers no such questions counts as one that allows.
   void answered(std::size_t number, const HttpAnswer& answer);
   bool done() const { return answered_ == rights_.size(); }
+  // Returns the names of all rights that are missing, separated by commas; empty: none is.
+  std::string missing_names() const;
   // Returns the error that names all rights that are missing.
   std::optional<Error> missing() const;
 

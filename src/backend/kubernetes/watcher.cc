@@ -114,7 +114,8 @@ void Watcher::list() {
 void Watcher::page_ended(const HttpAnswer& answer) {
   call_ = 0;
   const std::unique_ptr<Page> page = std::move(page_);
-  if (answer.status == 404 && resource_.optional) return absent();
+  const bool may_not = answer.status == 403 && resource_.extra;
+  if (may_not || (answer.status == 404 && resource_.optional)) return absent();
   if (answer.status == 410) {  // the continue token has expired: from the beginning
     continue_.clear();
     return try_again(answer);
@@ -148,7 +149,7 @@ void Watcher::absent() {
   receiver_.end_list(resource_.kind);
   was_listed_ = true;
   continue_.clear();
-  wait(options_.absent_pause);
+  wait(resource_.extra ? options_.extra_pause : options_.absent_pause);
 }
 
 void Watcher::watch() {

@@ -7,7 +7,9 @@
 // 2. A watch without a byte for `silence` is dead. If it never gave one, the kind is listed anew: a server that was
 //    restored from a backup is silent about versions that it has not reached.
 // 3. Failures are tried again after a time that doubles, with jitter from a seeded generator; a Retry-After is obeyed.
-// 4. An optional kind that the server does not have (404) is an empty list, and is asked for again every few minutes.
+// 4. An optional kind that the server does not have (404) is an empty list, and is asked for again every few minutes; a
+//    kind of an operator twice a minute, as that may be installed at any time. One of those that may not be read (403)
+//    is absent, too.
 
 #include <boost/json/fwd.hpp>
 #include <chrono>
@@ -29,7 +31,8 @@ struct WatchOptions {
   std::chrono::milliseconds first_pause{250};
   std::chrono::milliseconds longest_pause{30'000};
   std::chrono::milliseconds absent_pause{300'000};
-  std::int64_t watch_s = 300;  // the server ends a watch after this time, up to twice as long
+  std::chrono::milliseconds extra_pause{30'000};  // likewise of kinds that an operator may bring at any time
+  std::int64_t watch_s = 300;                     // the server ends a watch after this time, up to twice as long
 };
 
 // What a watcher finds, on the thread of its Http.
