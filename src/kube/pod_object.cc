@@ -126,7 +126,7 @@ void read_ports(const json::object& pod, PodWish& wish) {
 
 void read_terms(const json::object& pod, PodObject& object) {
   PodWish& wish = object.wish;
-  for (const std::string_view key : {"berth.dev/queue", "kueue.x-k8s.io/queue-name"}) {
+  for (const std::string_view key : {"berth.dev/queue", "kueue.x-k8s.io/queue-name", "kai.scheduler/queue"}) {
     if (wish.queue.empty()) wish.queue = label(pod, key);
   }
   if (wish.queue.empty()) wish.queue = annotation(pod, "berth.dev/queue");  // paths with '/' are no label values
