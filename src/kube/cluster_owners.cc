@@ -85,6 +85,7 @@ void Cluster::Impl::owner_gone(const std::string& id) {
 
 // Makes jobs of their own of the pods that an owner has added to its gang. Returns false if the gang is not whole yet.
 bool Cluster::Impl::split_off(const std::string& group_key) {
+  if (group_key.starts_with(kAlone)) return true;
   Group& group = groups_.at(group_key);
   const std::vector<Pod*> waiting = waiting_pods(group);
   const auto owner = waiting.empty() ? owners_.end() : owners_.find(waiting.front()->object.member.owner);
