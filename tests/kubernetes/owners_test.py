@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from cluster import node_of, wait_until
+from cluster import Refused, node_of, wait_until
 from fleet import Fleet, main
 
 # kind: (group, version, plural, module, path of its CRD)
@@ -54,9 +54,16 @@ def install_kind(cluster, name):
     else:
         print(f"{name}: a minimal CRD stands for that of its operator", flush=True)
         cluster.make(crds, minimal_crd(group, version, plural, "PodGroup" if module is None else name))
-    wait_until(lambda: any(one["type"] == "Established" and one["status"] == "True" for one in cluster.get(
-        f"{crds}/{plural}.{group}").get("status", {}).get("conditions", [])), f"the API server serves {plural}")
-    wait_until(lambda: cluster.get(f"/apis/{group}/{version}/{plural}"), f"{plural} are served")
+    wait_until(lambda: is_served(cluster, f"/apis/{group}/{version}/{plural}"), f"{plural} are served")
+
+
+def is_served(cluster, path):
+    """A kind that has just been made answers 404 first, and then 429."""
+    try:
+        return cluster.get(path) is not None
+    except Refused as refused:
+        assert refused.status == 429, refused
+        return False
 
 
 def make_owner(fleet, name, object_name, spec, labels=None):
@@ -144,7 +151,7 @@ def gang_of(name):
             fleet.wait_reason(pods[0]["metadata"]["name"], "its controller has made 3 of 4 pods")
             assert not fleet.bound(), fleet.states()
             fleet.make(pods[3])
-            fleet.wait_reason(pods[0]["metadata"]["name"], "room for only 3 of its 4 tasks")
+            fleet.wait_reason(pods[0]["metadata"]["name"], "room for only 3 of its 4 tasks|ask for 4 GPUs")
             assert not fleet.bound(), "three GPUs are too few for four pods"
             fleet.add_nodes(1, gpus=1)
             fleet.wait_bound("", 4)
@@ -203,7 +210,7 @@ def a_kind_that_is_installed_later_is_noticed(cluster, kubeconfig):
         assert not fleet.bound(), fleet.states()
         cluster.make("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", minimal_crd(group, version, plural, "PodGroup"))
         path = f"/apis/{group}/{version}/namespaces/{fleet.namespace}/{plural}"
-        wait_until(lambda: cluster.get(path), "the kind is served")
+        wait_until(lambda: is_served(cluster, path), "the kind is served")
         cluster.make(path, {"apiVersion": f"{group}/{version}", "kind": "PodGroup", "metadata": {"name": "late"},
                             "spec": {"minMember": 2}})
         fleet.wait_bound("late", 2, 90)
