@@ -25,9 +25,10 @@ class GroupPlacing {
   GroupPlacing(Gang& gang, std::size_t group, const Region& region)
       : gang_(gang),
         ask_(gang.asks_[group]),
-        loss_(gang.loss_of(group)),
+        group_(group),
+        scored_(gang.score_ != NodeScore::kBestFit),
         affinity_matters_(gang.affinity_.matter()),
-        is_heap_(loss_ == nullptr) {
+        is_heap_(!scored_) {
     if (region.node.valid()) {
       offer(region.node);
     } else if (region.domain.valid()) {
@@ -38,7 +39,7 @@ class GroupPlacing {
         for (const NodeState& node : gang.state_.nodes()) {
           if (!gang.taken_.contains(node.id)) offer(node.id);
         }
-      } else if (loss_ == nullptr) {
+      } else if (!scored_) {
         order_.emplace(gang.state_, ask_, gang.work_.nodes_scored);
       } else {
         for (const auto& [node, taken] : gang.taken_) offered_.push_back(node);
@@ -143,7 +144,7 @@ class GroupPlacing {
   TaskPlacement placement_on(const Ready& ready) const {
     auto placement = try_node(ask_, gang_.state_.node(ready.fit.node), taken_of(ready.fit.node));
     BERTH_CHECK(placement.has_value());
-    if (loss_ != nullptr && ask_.group.request.is_share() && !ask_.mig) placement->gpus = {ready.gpu};
+    if (scored_ && ask_.group.request.is_share() && !ask_.mig) placement->gpus = {ready.gpu};
     return std::move(*placement);
   }
 
@@ -192,7 +193,9 @@ class GroupPlacing {
 
   // Adds the node to `ready_`, unless none of its GPUs takes the share. Requires room for one more task.
   void make_ready(const NodeState& node, const NodeDelta& there) {
-    const std::optional<LeastLoss> loss = loss_ == nullptr ? LeastLoss() : least_loss(*loss_, ask_, node, there);
+    // What the task costs the fleet is worked out when the first node is scored: many gangs meet no node with room.
+    const state::PlacementLoss* costs = scored_ ? gang_.loss_of(group_) : nullptr;
+    const std::optional<LeastLoss> loss = costs == nullptr ? LeastLoss() : least_loss(*costs, ask_, node, there);
     if (!loss) return;
     Ready& ready = ready_.emplace_back();
     ready.gpu = loss->gpu;
@@ -268,7 +271,8 @@ class GroupPlacing {
 
   Gang& gang_;
   const TaskRequirements& ask_;
-  const state::PlacementLoss* loss_;  // null: nodes are not scored
+  std::size_t group_;
+  bool scored_;
   bool affinity_matters_ = false;
   bool whole_fleet_ = false;       // nodes are scored, and the region is the fleet
   std::vector<NodeId> offered_;    // then: nodes offered so far, ascending

@@ -20,6 +20,17 @@ Counts counts_of(const JobSpec& spec, bool full) {
 
 namespace {
 
+// Returns true if the GPUs that are available where the gang may run are fewer than its least counts ask for. Then no
+// search finds places. What depends on single nodes, and MIG instances, are left to the search.
+bool lacks_gpus(const Gang& gang) {
+  const auto asks = gang.asks();
+  const auto is_counted = [](const TaskRequirements& ask) { return !judged_by_node(ask) && !ask.mig; };
+  if (!std::all_of(asks.begin(), asks.end(), is_counted)) return false;
+  std::int64_t least = 0;
+  for (const TaskRequirements& ask : asks) least += least_gpu_milli(ask);
+  return least > 0 && least > available_gpu_milli(gang.state(), asks);
+}
+
 using Regions = std::vector<Region>;  // where each group may grow
 
 // Where each group may grow, or the refusal.
@@ -32,15 +43,20 @@ struct GangPlaces {
 GangPlaces place_anywhere(Gang& gang, const JobState& job) {
   const Counts least = counts_of(job.spec, false);
   std::size_t short_of = 0;
-  if (gang.add_all(least, {}, short_of)) return {Regions(least.size()), {}};
-  if (auto regions = place_exhaustively(gang, least, {})) return {std::move(regions), {}};
+  const bool lacks = lacks_gpus(gang);
+  // Of several groups the search tells which one is short.
+  const bool searches = !lacks || least.size() > 1;
+  if (searches && gang.add_all(least, {}, short_of)) return {Regions(least.size()), {}};
+  if (!lacks) {
+    if (auto regions = place_exhaustively(gang, least, {})) return {std::move(regions), {}};
+  }
   if (planted(Bug::kGangPartial) && gang.add(short_of, least[short_of], {}) > 0) return {Regions(least.size()), {}};
   return {std::nullopt, {PlaceRefusal::Kind::kRoom, short_of}};
 }
 
 // All of it within the levels that the job asks for, else the least counts.
 std::optional<Regions> place_within_levels(Gang& gang, const JobState& job, const JobLevels& levels) {
-  if (!levels.known()) return std::nullopt;
+  if (!levels.known() || lacks_gpus(gang)) return std::nullopt;
   for (const bool full : {true, false}) {
     if (auto regions = place_by_topology(gang, counts_of(job.spec, full), levels)) return regions;
     if (counts_of(job.spec, true) == counts_of(job.spec, false)) break;

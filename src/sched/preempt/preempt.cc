@@ -459,6 +459,13 @@ VictimsFound joined(const VictimsFound& first, VictimsFound second) {
   return second;
 }
 
+// Returns true if the job cannot fit, whichever nodes its victims leave, while the GPUs that it may use are too few in
+// sum. The count looks at all pools, and at slices of cut GPUs.
+bool is_told_by_gpus(const State& state, const JobState& job, const VictimReach& reach) {
+  return !VictimBounds::counts(state, job) ||
+         (reach.pools == Pools::kAny && job.spec.groups.front().request.mig_profile.empty());
+}
+
 VictimsFound find_within(const VictimReach& reach, const VictimSearch& search, JobId preemptor, SearchStats& work) {
   const JobState& job = *search.state.job(preemptor);
   const State& state = search.state;
@@ -479,11 +486,17 @@ VictimsFound find_within(const VictimReach& reach, const VictimSearch& search, J
   if (candidates.left_out) look_again(candidates.more_from);
   if (candidates.left_out && search.only_whether != nullptr) return found;
   if (none && candidates.spares_growth) return found;
+  const std::int64_t freed = gpu_milli_freed_by(evictable) + gpu_milli_freed_by(not_yet_evictable);
+  const auto lacking_now = [&] { return gpu_milli_short(state, job, kAllModels, reach.pools); };
+  if (!candidates.left_out && is_told_by_gpus(state, job, reach) && freed < lacking_now()) {
+    // It lacks them beside reservations, too, and the count would say the same.
+    found.hopeless = VictimBounds::counts(state, job) && !candidates.spares_growth;
+    return found;
+  }
   Without without(search, preemptor, reach.pools, work);  // what is reserved for others is taken, also in the counts
-  const std::int64_t lacking = gpu_milli_short(state, job, kAllModels, reach.pools);
+  const std::int64_t lacking = lacking_now();
   VictimBounds victim_bounds(state, job, work);
-  const bool lacks_gpus =
-      !candidates.left_out && gpu_milli_freed_by(evictable) + gpu_milli_freed_by(not_yet_evictable) < lacking;
+  const bool lacks_gpus = !candidates.left_out && freed < lacking;
   // Victims may hold GPUs that are of no use to the preemptor; so this alone does not say that it stays so.
   if (lacks_gpus && !victim_bounds.counts()) return found;
   auto least = least_to_leave(state, victim_bounds, evictable);

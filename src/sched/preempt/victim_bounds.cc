@@ -13,9 +13,13 @@ using state::JobState;
 using state::NodeState;
 using state::State;
 
+bool VictimBounds::counts(const State& state, const JobState& preemptor) {
+  return preemptor.spec.groups.size() == 1 && !preemptor.spec.exclusive && !planted(Bug::kGangPartial) &&
+         !AffinityFilter(state, preemptor).matter();
+}
+
 VictimBounds::VictimBounds(const State& state, const JobState& preemptor, SearchStats& work) : state_(state) {
-  if (preemptor.spec.groups.size() != 1 || preemptor.spec.exclusive || planted(Bug::kGangPartial)) return;
-  if (AffinityFilter(state, preemptor).matter()) return;
+  if (!counts(state, preemptor)) return;
   asks_.push_back(task_requirements(state, preemptor, 0, kAllModels));
   const std::int32_t least = preemptor.spec.groups.front().least();
   least_ = least;

@@ -21,6 +21,8 @@ namespace berth::sched {
 class VictimBounds {
  public:
   VictimBounds(const state::State& state, const state::JobState& preemptor, SearchStats& work);
+  // Returns true if the preemptor is a job that is counted.
+  static bool counts(const state::State& state, const state::JobState& preemptor);
 
   // The victim's tasks from number `first` up to `end` leave (or stay after all).
   void leave(const state::JobState& victim, std::uint32_t first, std::uint32_t end) { move(victim, first, end, -1); }
