@@ -184,6 +184,13 @@ class Service {
   // state, wait for each other, so they are for the threads of reads (http::Threads); nothing else waits for them.
   virtual void read(const std::function<void(const View&)>& look) = 0;
 
+  // Calls `use` on a thread of its own with a service whose reads see the state as it was after event `seq`, or with
+  // why there is none. It is good during the call alone, and takes no commands. One past state at a time: a call waits
+  // for those before it, and nothing else waits for it.
+  virtual void at(Seq seq, std::function<void(Result<Service*>)> use) {
+    use(Error{ErrorCode::kUnsupported, "no past state is kept here, of event " + std::to_string(seq) + " or another"});
+  }
+
   // Why the job does not run, in the words for this viewer.
   virtual WhyAnswer explain(JobId job, const policy::Subject& viewer) = 0;
   // Returns what the command would do now, without doing it, or the error that would refuse it. Jobs that the viewer

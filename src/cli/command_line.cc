@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -335,6 +336,8 @@ void Declarations::declare_looking() {
   listing.add_option("--sort", jobs->sort, "id, submitted, priority, queue, user or gpus; with - for descending")
       ->type_name("KEY");
   number(listing.add_option("--limit", jobs->limit, "at most so many (1000)"), 1, 1'000'000, "N");
+  number(listing.add_option("--at", jobs->event, "as it was after the event of this number (berth events shows them)"),
+         1, std::numeric_limits<std::int64_t>::max(), "SEQ");
 
   auto job = std::make_shared<JobViewOptions>();
   CLI::App& viewing =

@@ -64,6 +64,7 @@ struct JobsOptions {
   bool me = false;           // of the token's subject
   bool all = false;          // finished ones too
   std::int64_t limit = 1000;
+  std::int64_t event = 0;  // as it was after that event; 0: now
 };
 struct JobViewOptions {
   ShowOptions show;

@@ -54,7 +54,8 @@ DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log
       sampler_(sampler),
       facts_(std::move(facts)),
       desk_(log),
-      output_kept_(std::move(output_kept)) {}
+      output_kept_(std::move(output_kept)),
+      past_(log, *this) {}
 
 void DaemonService::submit(Command command, std::function<void(Result<control::Reply>)> answer) {
   if (std::holds_alternative<SubmitJob>(command)) {

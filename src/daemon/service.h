@@ -11,6 +11,7 @@
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
 #include "daemon/log_check.h"
+#include "daemon/past_desk.h"
 #include "daemon/reader.h"
 #include "daemon/server_clock.h"
 #include "store/log.h"
@@ -25,6 +26,7 @@ class DaemonService final : public api::Service {
 
   void submit(Command command, std::function<void(Result<control::Reply>)> answer) override;
   void read(const std::function<void(const api::View&)>& look) override;
+  void at(Seq seq, std::function<void(Result<api::Service*>)> use) override { past_.at(seq, std::move(use)); }
   WhyAnswer explain(JobId job, const policy::Subject& viewer) override;
   Result<api::Forecast> forecast(const Command& command, const policy::Subject& viewer) override;
   api::CapacityReport capacity(std::int64_t idle_for_s) override;
@@ -59,6 +61,7 @@ class DaemonService final : public api::Service {
   api::ServerFacts facts_;
   BillingDesk desk_;
   const std::string output_kept_;  // how long output of a finished job is kept, in words
+  PastDesk past_;
 };
 
 }  // namespace berth::daemon

@@ -20,6 +20,14 @@ std::string save_snapshot(const state::State& state, const billing::Meter& meter
   return out.take();
 }
 
+Result<state::State> load_state(std::string_view bytes) {
+  Decoder in(bytes);
+  std::string state_bytes;
+  in.get(state_bytes);
+  if (!in.ok()) return Error{ErrorCode::kCorrupt, "the checkpoint does not decode"};
+  return state::State::load(state_bytes);
+}
+
 Result<Snapshot> load_snapshot(std::string_view bytes) {
   Decoder in(bytes);
   std::string state_bytes;

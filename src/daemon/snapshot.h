@@ -20,6 +20,7 @@ struct Snapshot {
   state::State state;
   billing::Meter meter;
 };
+Result<state::State> load_state(std::string_view bytes);  // of a snapshot, without its meter
 Result<Snapshot> load_snapshot(std::string_view bytes);
 
 // Reads every event after `from` and passes them on in batches.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <limits>
 
 #include "store/hash_chain.h"
 
@@ -49,6 +50,24 @@ std::string header_of(std::uint64_t seq, const Hash& head_hash, std::string_view
 
 }  // namespace
 
+namespace {
+
+// Requires more than the newest kKept. Returns the index of an older one.
+std::size_t most_dispensable(const std::vector<std::uint64_t>& newest_first) {
+  std::size_t found = CheckpointFiles::kKept;
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (std::size_t i = CheckpointFiles::kKept; i < newest_first.size(); ++i) {
+    const std::uint64_t before = i + 1 < newest_first.size() ? newest_first[i + 1] : 0;
+    if (newest_first[i - 1] - before < least) {
+      least = newest_first[i - 1] - before;
+      found = i;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
 std::filesystem::path CheckpointFiles::path_of(std::uint64_t seq) const {
   return directory_ / fmt::format("{}{:020}", kPrefix, seq);
 }
@@ -77,9 +96,13 @@ Result<void> CheckpointFiles::save(std::uint64_t seq, const Hash& head_hash, std
   if (auto ok = write_whole(unfinished, header_of(seq, head_hash, bytes), bytes); !ok) return ok;
   if (auto ok = disk_->rename(unfinished.string(), path_of(seq).string()); !ok) return ok;
   if (auto ok = sync_names(); !ok) return ok;
-  const std::vector<std::uint64_t> kept = list();
+  std::vector<std::uint64_t> kept = list();
   std::error_code ignored;  // a remaining old file only takes space
-  for (std::size_t i = kKept; i < kept.size(); ++i) std::filesystem::remove(path_of(kept[i]), ignored);
+  while (kept.size() > kKept + kOlder) {
+    const std::size_t gone = most_dispensable(kept);
+    std::filesystem::remove(path_of(kept[gone]), ignored);
+    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(gone));
+  }
   return {};
 }
 

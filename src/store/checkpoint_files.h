@@ -17,10 +17,12 @@ namespace berth::store {
 class CheckpointFiles {
  public:
   static constexpr std::size_t kKept = 2;
+  static constexpr std::size_t kOlder = 12;  // besides, for reads of the past: a start does not need them
 
   CheckpointFiles(std::filesystem::path directory, Disk& disk) : directory_(std::move(directory)), disk_(&disk) {}
 
-  // Saves a checkpoint, then removes all but the newest kKept.
+  // Saves a checkpoint, then removes one if there are more than the newest kKept and kOlder before them: of these the
+  // one whose neighbours are nearest to each other, so that the rest covers the log evenly.
   Result<void> save(std::uint64_t seq, const Hash& head_hash, std::string_view bytes);
   // Error kCorrupt: the checksum is wrong.
   Result<Checkpoint> load(std::uint64_t seq) const;

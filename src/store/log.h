@@ -14,7 +14,8 @@
 //  6. Each record is chained: its hash is SHA-256 over the previous hash and all of its fields (hash_chain.h). read
 //     recomputes the chain. A record that does not fit is refused with kCorrupt and its sequence number, and neither it
 //     nor any later one is shown.
-//  7. A checkpoint is a folded state as of one sequence number. The newest two are kept. load_checkpoint returns the
+//  7. A checkpoint is a folded state as of one sequence number. The newest two are kept, and perhaps older ones, which
+//     load_checkpoint_at finds for reads of the past. load_checkpoint returns the
 //     newest one with a correct checksum. A checkpoint that contradicts the log's own chain, or is beyond its end, is
 //     kCorrupt.
 //  8. truncate_before drops old records, only below the older of two checkpoints that both load. The anchor of the
@@ -123,6 +124,11 @@ class Log {
   // Requires: seq is durable and not older than the newest checkpoint.
   virtual Result<void> save_checkpoint(std::uint64_t seq, std::string_view bytes) = 0;
   virtual Result<std::optional<Checkpoint>> load_checkpoint() const = 0;
+
+  // Returns the newest sound checkpoint at or before `seq`; nothing if there is none.
+  virtual Result<std::optional<Checkpoint>> load_checkpoint_at(std::uint64_t) const {
+    return std::optional<Checkpoint>();
+  }
 
   virtual Result<std::vector<HistoryRow>> history(const HistoryQuery& query) const = 0;
 

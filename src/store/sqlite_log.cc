@@ -262,6 +262,24 @@ Result<std::optional<Checkpoint>> SqliteLog::load_checkpoint() const {
   return std::optional<Checkpoint>();
 }
 
+// The lock is held for the time of a look only: a file that is removed meanwhile is passed over.
+Result<std::optional<Checkpoint>> SqliteLog::load_checkpoint_at(std::uint64_t seq) const {
+  if (auto ok = usable(); !ok) return ok.error();
+  std::vector<std::uint64_t> kept;
+  {
+    const std::lock_guard lock(checkpoint_mutex_);
+    kept = checkpoints_.list();
+  }
+  for (const std::uint64_t one : kept) {
+    if (one > seq) continue;
+    auto loaded = checkpoints_.load(one);
+    if (!loaded) continue;
+    const auto hash = reader_->hash_at(one);
+    if (hash && *hash == loaded->head_hash) return std::optional(std::move(*loaded));
+  }
+  return std::optional<Checkpoint>();
+}
+
 Result<std::vector<HistoryRow>> SqliteLog::history(const HistoryQuery& query) const {
   if (auto ok = usable(); !ok) return ok.error();
   return reader_->history(query);

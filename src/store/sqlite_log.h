@@ -45,6 +45,7 @@ class SqliteLog : public Log {
   Result<void> read(std::uint64_t from_seq, const Visitor& visitor) const override;
   Result<void> save_checkpoint(std::uint64_t seq, std::string_view bytes) override;
   Result<std::optional<Checkpoint>> load_checkpoint() const override;
+  Result<std::optional<Checkpoint>> load_checkpoint_at(std::uint64_t seq) const override;
   Result<std::vector<HistoryRow>> history(const HistoryQuery& query) const override;
   Result<void> truncate_before(std::uint64_t seq) override;
   Counters counters() const override;

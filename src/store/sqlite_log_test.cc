@@ -140,6 +140,32 @@ TEST_CASE("a reader sees a log that a server writes, and may not write it") {
   CHECK(SqliteLog::open_read_only(directory.path() / "none").error().code == ErrorCode::kNotFound);
 }
 
+TEST_CASE("older checkpoints are kept for reads of the past, spread over the log, and never many") {
+  const TemporaryDirectory directory;
+  const auto log = opened(directory.path());
+  const std::uint64_t epoch = log->take_epoch().value();
+  constexpr std::uint64_t kCheckpoints = 200;
+  for (std::uint64_t i = 1; i <= kCheckpoints; ++i) {
+    append_records(*log, epoch, 1);
+    REQUIRE(log->save_checkpoint(i, "state at " + std::to_string(i)));
+  }
+  std::vector<std::uint64_t> seqs;
+  for (std::uint64_t seq = kCheckpoints; seq > 0;) {
+    const auto found = log->load_checkpoint_at(seq);
+    REQUIRE(found);
+    if (!found->has_value()) break;
+    CHECK((*found)->bytes == "state at " + std::to_string((*found)->seq));
+    seqs.push_back((*found)->seq);
+    seq = (*found)->seq - 1;
+  }
+  CHECK(seqs.size() == CheckpointFiles::kKept + CheckpointFiles::kOlder);
+  CHECK(seqs[0] == kCheckpoints);
+  CHECK(seqs[1] == kCheckpoints - 1);
+  for (std::size_t i = 1; i < seqs.size(); ++i)
+    CHECK(seqs[i - 1] - seqs[i] <= 3 * kCheckpoints / CheckpointFiles::kOlder);
+  CHECK(seqs.back() <= 3 * kCheckpoints / CheckpointFiles::kOlder);
+}
+
 TEST_CASE("another thread reads, and saves checkpoints, while the writer appends") {
   const TemporaryDirectory directory;
   const auto log = opened(directory.path(), {.wal_pages = 20});

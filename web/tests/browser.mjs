@@ -535,6 +535,81 @@ await part('the fleet, health and decisions', async () => {
   await page.getByText('"seq":').waitFor();
 });
 
+await part('the state at a past moment', async () => {
+  const held = (await server.submit({ name: 'held-then', command: 'true', hold: true })).id;
+  const { seq } = await server.ask('GET', '/v1/jobs?limit=1');
+  const then = await server.ask('GET', `/v1/cluster?at=${seq}`);
+  await server.ask('DELETE', `/v1/jobs/${held}`);
+  await go(page, 'decisions');
+  await page.getByRole('link', { name: 'The state then' }).click();
+  await page.getByText('Move the slider').waitFor();
+  await page.getByRole('spinbutton', { name: 'Event' }).fill(String(seq));
+  await page.getByRole('spinbutton', { name: 'Event' }).press('Enter');
+  await page.getByText('This is the past').waitFor();
+  const shown = await text(page);
+  check(
+    shown.includes(`${then.gpus_allocated} of ${then.gpus} GPUs`) && shown.includes(`${then.jobs_pending} waited`),
+    `the numbers are the API's at that event: ${shown.slice(0, 300)}`,
+  );
+  await page.getByText('held-then').waitFor();
+  check(true, 'a job that is gone is shown as it was');
+  await page.getByRole('button', { name: 'One event earlier' }).click();
+  await page.getByText(`after event ${(seq - 1).toLocaleString('en-GB')},`).waitFor();
+  await eventually('and is not shown before it came', async () => !(await text(page)).includes('held-then'));
+  await page.getByRole('slider', { name: 'Event' }).focus();
+  await page.keyboard.press('Home');
+  await page.getByText('after event 1,').waitFor();
+  check(page.url().endsWith('at=1'), 'the moment is in the address');
+  await go(page, `past?at=${seq + 1_000_000}`);
+  await page.getByText('has not happened').waitFor();
+  check(!(await text(page)).includes('This is the past'), 'what has not happened is no past');
+});
+
+await part('a report of berth simulate is opened, and nothing in it is markup', async () => {
+  const estimate = { count: 3, mean: 120, standard_deviation: 1, ci95_low: 100, ci95_high: 140 };
+  const hostile = '<img src=x onerror=window.pwned=1>\u202e';
+  const summary = {
+    schema: 'berth.simulate.summary/1',
+    title: hostile,
+    command: hostile,
+    version: '0.1.0',
+    input: { jobs: 10, gpus: 8, sources: [hostile], notes: [], defaults_taken: [], rows_left_out: [] },
+    runs: ['fifo', hostile].map((policy, index) => ({
+      policy,
+      seed: 1,
+      over_time: {
+        waiting_jobs: [
+          [0, index],
+          [3600, 5],
+        ],
+        utilization_pct: [
+          [0, 50],
+          [3600, 80],
+        ],
+      },
+    })),
+    policies: ['fifo', hostile].map((policy) => ({ policy, measures: { mean_wait_s: estimate } })),
+    comparisons: [{ ...estimate, mean: -60, policy: hostile, measure: 'mean_wait_s', differs: true, same_jobs: true }],
+  };
+  const requestsBefore = requested.size;
+  const sent = [];
+  const listen = (request) => request.method() !== 'GET' && sent.push(request.url());
+  page.on('request', listen);
+  await go(page, 'trying');
+  await page.getByText('sent nowhere').waitFor();
+  const file = (name, content) => ({ name, mimeType: 'application/json', buffer: Buffer.from(content) });
+  await page.getByLabel('Open summary.json').setInputFiles(file('broken.json', '{"schema": 1}'));
+  await page.getByText('its schema is not').waitFor();
+  await page.getByLabel('Open summary.json').setInputFiles(file('summary.json', JSON.stringify(summary)));
+  await page.getByText('better', { exact: true }).or(page.getByText('▲ better')).first().waitFor();
+  check((await page.locator('main img').count()) === 0, 'no text of a report became an element');
+  check((await page.evaluate(() => window.pwned)) === undefined, 'nor was it run');
+  check((await text(page)).includes('⟨U+202E⟩'), 'what turns the direction of writing is written out');
+  check(sent.length === 0 && requested.size === requestsBefore, `a report is sent nowhere: ${sent.join(' ')}`);
+  await axe(page, 'a report');
+  page.off('request', listen);
+});
+
 await part('the server is killed and started again under the open page', async () => {
   await go(page, 'jobs');
   await page.getByText('live', { exact: true }).waitFor();
@@ -565,6 +640,8 @@ await part('every screen by the rules of accessibility, in light and dark, and o
     'waste',
     'health',
     'decisions',
+    'past?at=30',
+    'trying',
   ];
   for (const colorScheme of ['light', 'dark']) {
     const other = await open({ colorScheme });

@@ -6,6 +6,7 @@
 #include "api/http/openapi.h"
 #include "api/routes/access.h"
 #include "api/routes/json_text.h"
+#include "api/routes/past_reads.h"
 #include "api/routes/route_groups.h"
 #include "api/routes/schemas.h"
 
@@ -58,6 +59,7 @@ http::Router make_router(Service& service) {
   add_snapshot_routes(router, service);
   add_token_routes(router, service);
   add_access_routes(router, service);
+  router = with_past_reads(router, service);
   add_document_route(router, service);
   return guarded(router, service);
 }

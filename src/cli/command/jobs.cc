@@ -37,6 +37,7 @@ Result<boost::json::array> all_jobs(const JobsOptions& options, Session& session
                                                       {"parent", options.parent},
                                                       {"finished", options.all ? "true" : ""},
                                                       {"sort", options.sort},
+                                                      {"at", options.event > 0 ? std::to_string(options.event) : ""},
                                                       {"limit", std::to_string(std::min(left, kJobsPerPage))},
                                                       {"cursor", cursor}}));
     if (!page) return page.error();

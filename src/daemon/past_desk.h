@@ -1,0 +1,59 @@
+#pragma once
+// The state at past moments, for reads (api::Service::at). One thread of low priority folds the nearest checkpoint and
+// the events after it, one request at a time, so that neither commands nor other reads wait for it.
+//
+// There is one past state at most. It is kept for kKeepMs after its last use, for a reader asks several things about a
+// moment, and the next moment is often a later one that can be folded from there. At most kMostWaiting requests wait.
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "api/service.h"
+#include "base/result.h"
+#include "state/state.h"
+#include "store/log.h"
+
+namespace berth::daemon {
+
+class PastDesk {
+ public:
+  static constexpr std::size_t kMostWaiting = 16;
+  static constexpr std::chrono::seconds kKeep{60};
+
+  // Both must outlive it. What does not depend on the moment is asked of `now`.
+  PastDesk(const store::Log& log, api::Service& now);
+  ~PastDesk();
+  PastDesk(const PastDesk&) = delete;
+  PastDesk& operator=(const PastDesk&) = delete;
+
+  void at(Seq seq, std::function<void(Result<api::Service*>)> use);
+
+ private:
+  struct Wanted {
+    Seq seq = 0;
+    std::function<void(Result<api::Service*>)> use;
+  };
+
+  void run();
+  void serve(const Wanted& wanted);
+  Result<void> go_to(Seq seq);
+  Result<void> begin_before(Seq seq);
+
+  const store::Log& log_;
+  api::Service& now_;
+  std::optional<state::State> state_;  // for the thread alone
+
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::deque<Wanted> waiting_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace berth::daemon
