@@ -16,6 +16,7 @@
 #include "sim/report/write_report.h"
 #include "sim/simulate/event_log.h"
 #include "sim/simulate/progress_bar.h"
+#include "sim/simulate/replay_log.h"
 #include "sim/simulate/runs.h"
 #include "sim/simulate/simulate_main.h"
 #include "sim/simulate/trial_config.h"
@@ -41,6 +42,8 @@ constexpr const char* kFooter = R"(Examples
     berth simulate --from-log /var/lib/berth --policy berth --policy my-policy.yaml --report out
   The same under a configuration before it is applied:
     berth simulate --from-log /var/lib/berth --config cluster.yaml --report out
+  Every cycle that decided something, run again on the state that was; with --config under other knobs:
+    berth simulate --from-log /var/lib/berth --replay
 
 The first policy is the baseline that the others are compared with. docs/simulate.md says what is read, what is
 assumed where a trace is silent, and how every measure is defined.)";
@@ -58,12 +61,14 @@ struct Options {
   bool strict = false;
   bool gpus_only = false;
   bool list_policies = false;
+  bool replay = false;
 };
 
 struct Input {
   Trace trace;
   std::vector<OverlayQueue> queues;
-  std::optional<PolicySpec> trial;  // the policy of --config
+  std::optional<PolicySpec> logged;  // the policy of --from-log
+  std::optional<PolicySpec> trial;   // the policy of --config
   std::optional<Arrivals> arrivals;
   std::vector<std::uint64_t> seeds;
 };
@@ -97,6 +102,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--title", options.title, "Title of the report");
   app.add_flag("--gpus-only", options.gpus_only, "Count GPUs only: no nodes, CPU, memory or models");
   app.add_flag("--strict", options.strict, "Refuse a file at its first bad row");
+  app.add_flag("--replay", options.replay,
+               "Run each cycle of --from-log again on the state that was, and compare the decisions");
   app.add_flag("--list-policies", options.list_policies, "List the built-in policies");
 }
 
@@ -153,6 +160,7 @@ Result<void> read_sources(const Options& options, Input& input) {
     if (!logged) return logged.error();
     input.trace = std::move(logged->trace);
     input.queues = std::move(logged->queues);
+    input.logged = std::move(logged->policy);
   } else {
     if (!options.format.empty()) {
       const auto format = parse_trace_format(options.format);
@@ -328,10 +336,10 @@ Result<void> add_policy(PolicySpec policy, std::vector<PolicySpec>& policies) {
   return {};
 }
 
-// With --config and no --policy there are none: the configuration is the only one.
+// With --config or --from-log and no --policy there are none: what the file or the log states is tried.
 Result<std::vector<PolicySpec>> find_policies(const Options& options) {
   std::vector<std::string> names = options.policies;
-  if (names.empty() && options.config.empty()) names = {"berth"};
+  if (names.empty() && options.config.empty() && options.from_log.empty()) names = {"berth"};
   std::vector<PolicySpec> policies;
   for (const std::string& name : names) {
     auto policy = find_policy(name);
@@ -399,6 +407,9 @@ Result<void> simulate(const Options& options, const std::string& command) {
   if (!policies) return policies.error();
   auto input = read_input(options);
   if (!input) return input.error();
+  if (input->logged && options.policies.empty()) {
+    if (auto added = add_policy(std::move(*input->logged), *policies); !added) return added;
+  }
   if (input->trial) {
     if (auto added = add_policy(std::move(*input->trial), *policies); !added) return added;
   }
@@ -434,6 +445,20 @@ Result<void> simulate(const Options& options, const std::string& command) {
   report.version = BERTH_VERSION;
   if (auto written = write_report(options.report, report, *runs); !written) return written.error();
   std::printf("report   %s/report.html\n", options.report.c_str());
+  return {};
+}
+
+// A replay runs nothing but the log; of the other options only --config has a meaning with it.
+Result<void> replay_log(const CLI::App& app, const Options& options) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || name == "--replay" || name == "--from-log" || name == "--config") continue;
+    return invalid("--replay runs the cycles of --from-log again: " + name + " has no meaning with it");
+  }
+  if (options.from_log.empty()) return invalid("--replay needs --from-log DIR, whose cycles it runs again");
+  const auto text = replay_directory(options.from_log, options.config);
+  if (!text) return text.error();
+  std::fputs(text->c_str(), stdout);
   return {};
 }
 
@@ -473,7 +498,7 @@ int simulate_main(std::span<const std::string_view> arguments) {
     return 0;
   }
   auto done = refuse_empty_options(app);
-  if (done) done = simulate(options, command);
+  if (done) done = options.replay ? replay_log(app, options) : simulate(options, command);
   if (done && std::fflush(stdout) != 0) done = Error{ErrorCode::kIo, "standard output: the text was not written"};
   if (done) return 0;
   std::fprintf(stderr, "berth simulate: %s\n", done.error().message.c_str());

@@ -90,6 +90,7 @@ class Gatherer {
           several_groups_;
     }
     for (const QueueConfig& queue : config_.queues) logged.queues.push_back(overlay_queue_of(queue));
+    logged.policy = product_policy("logged", config_.scheduling);
     return logged;
   }
 
@@ -118,10 +119,6 @@ class Gatherer {
       trace.notes.push_back(
           "queues of the log that state more than weight, guaranteed and max GPUs: " + std::to_string(queues) +
           "; the rest (lending, CPU, memory, GPU models, strict order, " + "limits of users, trust) is set aside");
-    }
-    if (!(config_.scheduling == SchedulingConfig{})) {
-      trace.notes.emplace_back(
-          "the log's knobs of scheduling are set aside: what a policy does not state is the default");
     }
   }
 

@@ -86,9 +86,10 @@ TEST_CASE("the event log is a trace: jobs that ended, nodes, and the queues they
     if (text.find("set aside") != std::string::npos) set_aside += count;
   }
   CHECK(set_aside == 2);
-  REQUIRE(logged->trace.notes.size() == 2);
+  REQUIRE(logged->trace.notes.size() == 1);
   CHECK(logged->trace.notes[0].find("guaranteed and max GPUs: 1; the rest") != std::string::npos);
-  CHECK(logged->trace.notes[1].find("knobs of scheduling are set aside") != std::string::npos);
+  CHECK(logged->policy.name == "logged");
+  CHECK(logged->policy.scheduling.backfill_reservations == 4);
   CHECK(fleet_gpu_milli(logged->trace) == 2000);
   REQUIRE(logged->queues.size() == 1);
   CHECK(logged->queues[0].guaranteed_milli == 500);

@@ -21,11 +21,7 @@ Result<TrialConfig> read_trial_config(const std::string& path) {
   const auto config = document::read_config(*text, path);
   if (!config) return config.error();
   TrialConfig trial;
-  trial.policy.name = config->name;
-  trial.policy.order = PolicyOrder::kBerth;
-  trial.policy.score.clear();
-  trial.policy.head_blocks = false;
-  trial.policy.scheduling = config->scheduling;
+  trial.policy = product_policy(config->name, config->scheduling);
   for (const QueueConfig& queue : config->queues) trial.queues.push_back(overlay_queue_of(queue));
   const auto more = std::count_if(config->queues.begin(), config->queues.end(), states_more_than_gpu_quota);
   if (more > 0) {
@@ -36,6 +32,16 @@ Result<TrialConfig> read_trial_config(const std::string& path) {
                         ": pools, GPU models, topology and priority classes are set aside; nodes and priorities " +
                         "are those of the trace");
   return trial;
+}
+
+PolicySpec product_policy(const std::string& name, const SchedulingConfig& scheduling) {
+  PolicySpec policy;
+  policy.name = name;
+  policy.order = PolicyOrder::kBerth;
+  policy.score.clear();
+  policy.head_blocks = false;
+  policy.scheduling = scheduling;
+  return policy;
 }
 
 OverlayQueue overlay_queue_of(const QueueConfig& config) {

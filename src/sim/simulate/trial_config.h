@@ -21,6 +21,8 @@ struct TrialConfig {
 // Reads the file by the rules of `berth apply`. Error: a mistake with its line, as `berth apply` says it.
 Result<TrialConfig> read_trial_config(const std::string& path);
 
+// Returns the product's cycle under these knobs as a policy.
+PolicySpec product_policy(const std::string& name, const SchedulingConfig& scheduling);
 // Returns what a simulation knows of a queue: its place in the tree, weight, guaranteed and max GPUs.
 OverlayQueue overlay_queue_of(const QueueConfig& config);
 // Returns true if the queue states more than that.
