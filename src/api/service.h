@@ -81,6 +81,21 @@ struct Forecast {
   std::optional<WhyAnswer> explained;  // why it would wait
 };
 
+// What a change of a queue would do, without doing it.
+struct QueuePreview {
+  struct Jobs {
+    std::vector<JobId> seen;
+    std::size_t not_shown = 0;  // jobs that the viewer may not see
+  };
+  control::Reply reply;
+  Jobs become_borrowed;    // running jobs that the guarantee would no longer cover
+  Jobs become_guaranteed;  // and that it then would
+  bool above_max = false;  // more runs than the new ceiling
+  Jobs start;              // would start now, or be nominated, with the change and not without it
+  Jobs wait;               // the opposite
+  Jobs stop;               // would be asked to stop now with the change and not without it
+};
+
 // Which idle nodes could go, and which further nodes would start jobs that wait, by kind of node.
 struct CapacityReport {
   struct Idle {
@@ -162,6 +177,7 @@ struct ServerFacts {
   std::string version;
   std::string data_dir;
   bool simulated_gpus = false;
+  bool tasks_kept_apart = true;  // false: all tasks run as the server's own user
   std::vector<std::string> warnings;
   std::uint64_t pending_commands = 0;
   std::uint64_t log_appends = 0;  // since the start, as are the next two
@@ -196,6 +212,9 @@ class Service {
   // Returns what the command would do now, without doing it, or the error that would refuse it. Jobs that the viewer
   // may not see are counted, not named.
   virtual Result<Forecast> forecast(const Command& command, const policy::Subject& viewer) = 0;
+  // Returns what a change of a queue would do now, or the error that would refuse it. The command is a SetQueue or an
+  // UndoQueueChange.
+  virtual Result<QueuePreview> preview(const Command& command, const policy::Subject& viewer) = 0;
   // A node that is idle for less than that stays.
   virtual CapacityReport capacity(std::int64_t idle_for_s) = 0;
   virtual AdviceReport advice() = 0;

@@ -216,7 +216,8 @@ void Ledger::on(const ClusterConfigured& event) {
   cluster_ = event.config.name;
   move_queues(event.moves);
   std::vector<bool> configured(queues_.size());
-  for (const QueueConfig& one : event.config.queues) {
+  const ClusterConfig config = config_after(event);
+  for (const QueueConfig& one : config.queues) {
     const std::uint32_t index = queue_index(one.path);
     configured.resize(queues_.size());
     configured[index] = true;
@@ -240,6 +241,17 @@ void Ledger::on(const ClusterConfigured& event) {
       node.burst = std::find(burst_pools_.begin(), burst_pools_.end(), node.pool) != burst_pools_.end();
     });
   }
+  configure_floors();
+}
+
+// A guarantee that was set by command is in force as it is, also where the former one had decayed.
+void Ledger::change_guarantee(const std::string& path, const std::vector<LimitChange>& limits) {
+  Queue& queue = queues_[queue_index(path)];
+  QueueConfig changed;
+  changed.guaranteed = queue.configured;
+  for (const LimitChange& limit : limits) set_limit(changed, limit.key, limit.value);
+  if (changed.guaranteed == queue.configured) return;
+  queue.guaranteed = queue.configured = changed.guaranteed;
   configure_floors();
 }
 

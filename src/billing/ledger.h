@@ -189,6 +189,9 @@ class Ledger {
   void on(const ClusterConfigured& event);
   void move_queues(const std::vector<QueueMove>& moves);
   void on(const GuaranteeChanged& event);
+  void on(const QueueChanged& event) { change_guarantee(event.queue, event.limits); }
+  void on(const QueueChangeEnded& event) { change_guarantee(event.queue, event.limits); }
+  void change_guarantee(const std::string& queue, const std::vector<LimitChange>& limits);
   void on(const NodeRegistered& event);
   void on(const NodeStatusChanged& event);
   void on(const NodeCordoned& event);

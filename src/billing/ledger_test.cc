@@ -105,6 +105,29 @@ TEST_CASE("cordoned nodes are drained, and what runs there stays used") {
   CHECK_EQ(story.ledger.fleet().at(0).burst, 1 * kGpuS);
 }
 
+TEST_CASE("a guarantee that is set by command is held from then on, and the former one from its end on") {
+  LedgerStory story;
+  story.configure(0, {{"a", 4}});
+  story.add_node(0, 0, 8);
+  const auto held_until = [&](std::int64_t ms) {
+    story.ledger.advance(Timestamp{ms});
+    return story.ledger.fleet().at(0).floor_idle;
+  };
+  CHECK_EQ(held_until(1000), 4 * kGpuS);
+  story.at(1000, QueueChanged{"a", 2, {{"guaranteed.gpus", 7 * kMilli, 4 * kMilli}, {"weight", 3, 1}}, {}, "ada"});
+  CHECK_EQ(held_until(2000), 11 * kGpuS);
+  story.at(2000,
+           QueueChangeEnded{"a", 2, 3, {{"guaranteed.gpus", 4 * kMilli, 7 * kMilli}, {"weight", 1, 3}}, true, "ada"});
+  CHECK_EQ(held_until(3000), 15 * kGpuS);
+  ClusterConfigured applied;
+  applied.config.queues.resize(1);
+  applied.config.queues[0].path = "a";
+  applied.config.queues[0].guaranteed.gpu_milli = 1 * kMilli;
+  applied.kept = {{"a", {{"guaranteed.gpus", 2 * kMilli, 1 * kMilli}}}};
+  story.at(3000, applied);
+  CHECK_EQ(held_until(4000), 17 * kGpuS);
+}
+
 TEST_CASE("a guarantee that decayed is held no longer, and one that is configured anew is") {
   LedgerStory story;
   story.configure(0, {{"a", 4}});

@@ -99,6 +99,7 @@ class Declarations {
     declare_jobs();
     declare_looking();
     declare_cluster();
+    declare_delegation();
     declare_others();
     declare_elsewhere();
   }
@@ -206,6 +207,8 @@ class Declarations {
   void declare_jobs();
   void declare_looking();
   void declare_cluster();
+  void declare_delegation();
+  void declare_binding(const char* name, bool grant, const char* says, const char* example);
   void declare_others();
   void declare_elsewhere();
 
@@ -565,6 +568,53 @@ void Declarations::declare_cluster() {
   following.add_option("--kind", events->kind, "only this kind, as attempt-started")->type_name("KIND");
   following.add_option("--job", events->job, "only those of this job")->type_name("ID");
   add_format(following, events->format, kShort);
+}
+
+void Declarations::declare_binding(const char* name, bool grant, const char* says, const char* example) {
+  auto bind = std::make_shared<BindOptions>();
+  bind->grant = grant;
+  CLI::App& binding = command("Cluster", name, says, example, bind);
+  binding.add_option("SUBJECT", bind->subject, "user:NAME, group:NAME, token:NAME or cert:NAME");
+  std::vector<std::string> roles;
+  for (const std::string_view role : EnumNames<Role>::kNames) roles.emplace_back(role);
+  one_of(binding.add_option("ROLE", bind->role, "the role"), roles);
+  binding.add_option("QUEUE", bind->queue, "the queue at which it holds, and below; / is the root");
+  if (!grant) {
+    binding.add_option("--subject", bind->blocked, "instead: end all access of this subject, at once")
+        ->type_name("SUBJECT");
+    binding.add_flag("--lift", bind->lift, "with --subject: let it in again");
+  }
+  add_format(binding, bind->format, kShort);
+}
+
+void Declarations::declare_delegation() {
+  auto change = std::make_shared<QueueChangeOptions>();
+  CLI::App& changing = command("Cluster", "queue", "Change limits of a queue, beside the configuration file",
+                               "berth queue set research/nlp guaranteed.gpus=+100 --until 2026-12-31 --dry-run\n"
+                               "  berth queue set research/nlp weight=3 max.memory=2TiB max_jobs_per_user=none\n"
+                               "  berth queue undo research/nlp\n"
+                               "  berth queue changes research/nlp",
+                               change);
+  one_of(changing.add_option("ACTION", change->action, "set, undo or changes"), {"set", "undo", "changes"})->required();
+  changing.add_option("QUEUE", change->queue, "its path")->required();
+  changing.add_option("KEY=VALUE", change->settings, "a limit; +8 and -8 are more and less, none is no limit");
+  changing.add_option("--until", change->until, "lease it: it goes back at this time")->type_name("TIME");
+  changing.add_flag("--dry-run", change->dry_run, "say what it would do, and change nothing");
+  changing
+      .add_option("--if-revision", change->if_revision,
+                  "only if the queue still has this revision, as --dry-run showed it (else exit 4)")
+      ->type_name("REVISION");
+  add_format(changing, change->format, kShort);
+
+  declare_binding("grant", true, "Give a subject a role at a queue and below",
+                  "berth grant group:corp:nlp member research/nlp\n  berth grant user:corp:ada org-admin research");
+  declare_binding("revoke", false, "Take a role back that was granted; or end all access of a subject",
+                  "berth revoke group:corp:nlp member research/nlp\n  berth revoke --subject user:corp:ada\n"
+                  "  berth revoke --subject user:corp:ada --lift");
+  auto roles = std::make_shared<RolesOptions>();
+  add_show(
+      command("Cluster", "roles", "Who has which role at which queue, by the file or by command", "berth roles", roles),
+      roles->show);
 }
 
 void Declarations::declare_others() {

@@ -267,6 +267,27 @@ struct CheckOptions {
   std::string kind;  // config or job; empty: as the keys of each file say
   Format format = Format::kTable;
 };
+// Limits of a queue, beside the configuration file.
+struct QueueChangeOptions {
+  std::string action;  // set, undo or changes
+  std::string queue;
+  std::vector<std::string> settings;  // KEY=VALUE
+  std::string until;                  // as parse_when takes it; empty: no lease
+  std::string if_revision;            // empty: any
+  bool dry_run = false;
+  Format format = Format::kTable;
+};
+// A role that is granted or revoked; or, with `blocked`, all access of a subject.
+struct BindOptions {
+  bool grant = true;
+  std::string subject, role, queue;
+  std::string blocked;
+  bool lift = false;
+  Format format = Format::kTable;
+};
+struct RolesOptions {
+  ShowOptions show;
+};
 struct ConfigOptions {
   Format format = Format::kYaml;
 };
@@ -288,12 +309,13 @@ struct CompletionOptions {
   std::string shell;
 };
 
-using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
-                             PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions,
-                             NodesOptions, NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions,
-                             AuthOptions, LoginOptions, LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions,
-                             AdviseOptions, EventsOptions, UsageOptions, PricesOptions, PolicyOptions, BillOptions,
-                             InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
-                             CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions>;
+using Command =
+    std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
+                 PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions, NodesOptions,
+                 NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions, AuthOptions, LoginOptions,
+                 LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions, AdviseOptions, EventsOptions,
+                 UsageOptions, PricesOptions, PolicyOptions, BillOptions, InvoiceOptions, ApplyOptions, DiffOptions,
+                 CheckOptions, ConfigOptions, CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions,
+                 CompletionOptions, QueueChangeOptions, BindOptions, RolesOptions>;
 
 }  // namespace berth::cli

@@ -21,6 +21,8 @@
 #include "control/move.h"
 #include "control/node_contact.h"
 #include "control/node_identity.h"
+#include "control/queue_change.h"
+#include "control/role_change.h"
 #include "control/services.h"
 #include "control/validate.h"
 #include "model/image.h"
@@ -278,11 +280,15 @@ Result<Reply> on(Batch& batch, const ApplyConfig& command) {
     return Reply{.job = {}, .stale = true, .version = batch.state().config_version()};
   if (auto ok = validate(command.config); !ok) return ok.error();
   if (auto ok = check_config_change(batch.state(), command.config); !ok) return ok.error();
-  if (batch.state().config_version() > 0 && batch.state().config() == command.config) {
+  if (batch.state().config_version() > 0 && batch.state().file_config() == command.config) {
     return Reply{.job = {}, .unchanged = true, .version = batch.state().config_version()};
   }
+  const std::vector<QueueMove> moves = moves_of(batch.state(), command.config);
+  const QueueEdits edits = batch.state().edits_after(command.config, moves);
+  if (auto ok = check_file_under(edits, command.config, batch.now()); !ok) return ok.error();
+  if (auto ok = check_admins_after(batch, command); !ok) return ok.error();
   const std::uint64_t version = batch.state().config_version() + 1;
-  batch.emit(ClusterConfigured{command.config, version, command.user, moves_of(batch.state(), command.config)});
+  batch.emit(ClusterConfigured{command.config, version, command.user, moves, limits_over(command.config, edits)});
   return Reply{.job = {}, .version = version};
 }
 
@@ -561,6 +567,10 @@ Result<Reply> on(Batch& batch, const ApplyPrices& command) { return apply_prices
 Result<Reply> on(Batch& batch, const CloseMonth& command) { return close_month(batch, command); }
 Result<Reply> on(Batch& batch, const CorrectBill& command) { return correct_bill(batch, command); }
 Result<Reply> on(Batch& batch, const MarkBudget& command) { return mark_budget(batch, command); }
+Result<Reply> on(Batch& batch, const SetQueue& command) { return set_queue(batch, command); }
+Result<Reply> on(Batch& batch, const UndoQueueChange& command) { return undo_queue_change(batch, command); }
+Result<Reply> on(Batch& batch, const BindRole& command) { return bind_role(batch, command); }
+Result<Reply> on(Batch& batch, const BlockSubject& command) { return block_subject(batch, command); }
 
 Result<Reply> on(Batch& batch, const ReportGpuHealth& command) {
   const NodeState* node = batch.state().node_named(command.node);

@@ -38,6 +38,9 @@ struct Reply {
   Timestamp deadline = {};                 // moved jobs: when the grace of the job ends
   std::vector<DrainedJob> drained = {};    // drained nodes: the jobs there, by id
   std::vector<std::string> warnings = {};  // submissions: what keeps the job from ever starting, rules it breaks
+  std::vector<LimitChange> limits = {};    // queues: what the command changed
+  std::string revision = {};               // queues: the revision after it, or the one that is in force if stale
+  std::string stale_by = {};               // queues: if stale, what was changed last and by whom
 };
 
 // Returns placements for a running job that are free now and on none of the nodes `off`, or the error that says why

@@ -11,6 +11,7 @@
 #include "control/drain.h"
 #include "control/guarantee_accounting.h"
 #include "control/maintenance.h"
+#include "control/queue_change.h"
 #include "control/services.h"
 #include "model/exit_code.h"
 #include "state/back_off.h"
@@ -485,13 +486,14 @@ bool needs_reconciling(const State& state, Timestamp now) {
 Timestamp next_timer(const State& state) {
   const auto first = [](const auto& times) { return times.empty() ? Timestamp::never() : times.begin()->first; };
   return std::min({first(state.timers()), first(state.probations()), first(state.departures()),
-                   state.next_maintenance(), state.next_guarantee_change()});
+                   state.next_maintenance(), state.next_guarantee_change(), state.next_lease_end()});
 }
 
 void reconcile(Batch& batch) {
   State& state = batch.working_state();
   state.release_due_timers(batch.now());
   reconcile_maintenance(batch);
+  reconcile_leases(batch);
   reconcile_guarantees(batch);
   while (!state.unreconciled().empty() || !state.roomier().empty()) {
     const auto jobs = state.unreconciled();

@@ -10,6 +10,7 @@
 //   a node drains                 -> asked to stop, unless the job would lose its work (control/drain.h)
 //   a maintenance window is near  -> asked to stop; a window that is due begins or ends
 //   a nomination cannot be kept   -> withdrawn; the evictions for it are cancelled where possible
+//   a lease of a queue change ends -> what was in force before is in force again
 //   a guarantee gained room       -> borrowed charges are counted within it, in start order
 //   a guarantee is not used       -> it decays, or is restored
 //   too many stranded GPUs        -> the alarm is raised, or cleared

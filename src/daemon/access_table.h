@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,12 @@ class AccessTable {
   // such token, or if it has expired by `now`.
   std::optional<policy::Subject> find(const std::string& digest, Timestamp now) const;
 
-  // Returns the subject that a token of an issuer proves, with the roles of it and of its groups.
-  policy::Subject subject_of(const identity::Identity& identity) const;
+  // Returns the subject that a token of an issuer proves, with the roles of it and of its groups; nothing if the access
+  // of it or of one of its groups is ended.
+  std::optional<policy::Subject> subject_of(const identity::Identity& identity) const;
+
+  // Returns true if the access of the subject is ended, whatever its roles are.
+  bool is_blocked(const std::string& subject) const;
 
   // Returns the roles of a subject that is no token.
   std::vector<RoleBinding> roles_of(const std::string& subject) const;
@@ -38,7 +43,12 @@ class AccessTable {
   std::map<std::string, std::string> digest_of_;                // by name
   std::map<std::string, std::vector<RoleBinding>> configured_;  // by subject
 
+  std::map<std::string, std::vector<RoleBinding>> granted_;  // by command, by subject
+  std::set<std::string, std::less<>> blocked_;
+
   void configure(const std::vector<RoleBinding>& bindings);
+  void follow(const ClusterConfigured& event);                                        // requires the lock
+  void bind(const RoleBound& event);                                                  // requires the lock
   void add_roles(const std::string& subject, std::vector<RoleBinding>& roles) const;  // requires the lock
 };
 

@@ -31,17 +31,60 @@ TEST_CASE("a user of an issuer has its roles and those of its groups, and nobody
                              {"group:lab:nlp", Role::kLead, "research"},
                              {"user:corp:ada", Role::kViewer, ""}};
   access.on(configured);
-  const policy::Subject ada = access.subject_of(identity_of("corp:ada", {"corp:nlp", "corp:other"}));
+  const policy::Subject ada = access.subject_of(identity_of("corp:ada", {"corp:nlp", "corp:other"})).value();
   CHECK_EQ(ada.name, "user:corp:ada");
   CHECK_EQ(ada.user, "corp:ada");
   CHECK_EQ(ada.proof, "issuer");
   REQUIRE_EQ(ada.roles.size(), 2);
   CHECK_EQ(ada.roles[0].subject, "group:corp:nlp");
   CHECK_EQ(ada.roles[1].subject, "user:corp:ada");
-  CHECK(access.subject_of(identity_of("lab:ada", {})).roles.empty());
+  CHECK(access.subject_of(identity_of("lab:ada", {}))->roles.empty());
   configured.config.roles.clear();
   access.on(configured);
-  CHECK(access.subject_of(identity_of("corp:ada", {"corp:nlp"})).roles.empty());
+  CHECK(access.subject_of(identity_of("corp:ada", {"corp:nlp"}))->roles.empty());
+}
+
+TEST_CASE("a role that is granted holds at once, follows its queue, and ends with it") {
+  AccessTable access{state::State()};
+  const auto roles = [&] { return access.roles_of("user:ada"); };
+  access.on(RoleBound{{"user:ada", Role::kLead, "lab/nlp"}, true, "root"});
+  REQUIRE_EQ(roles().size(), 1);
+  ClusterConfigured renamed;
+  renamed.config.queues.resize(2);
+  renamed.config.queues[0].path = "research";
+  renamed.config.queues[1].path = "research/nlp";
+  renamed.moves = {{"lab", "research"}};
+  access.on(renamed);
+  REQUIRE_EQ(roles().size(), 1);
+  CHECK_EQ(roles().front().queue, "research/nlp");
+  access.on(RoleBound{{"user:ada", Role::kViewer, ""}, true, "root"});
+  renamed.config.queues.pop_back();
+  renamed.moves.clear();
+  access.on(renamed);
+  REQUIRE_EQ(roles().size(), 1);
+  CHECK_EQ(roles().front().role, Role::kViewer);
+  access.on(RoleBound{{"user:ada", Role::kViewer, ""}, false, "root"});
+  CHECK(roles().empty());
+}
+
+TEST_CASE("a subject whose access is ended is nobody, by each of its tokens and by a group, until that is lifted") {
+  AccessTable access{state::State()};
+  const std::string digest(64, 'a');
+  access.on(TokenCreated{"ci", digest, Role::kMember, "lab", "ada", Timestamp::never(), "root"});
+  const auto comes_in = [&] { return access.find(digest, Timestamp{1}).has_value(); };
+  for (const char* subject : {"token:ci", "user:ada"}) {
+    access.on(SubjectBlocked{subject, true, "root"});
+    CHECK_FALSE(comes_in());
+    CHECK(access.is_blocked(subject));
+    access.on(SubjectBlocked{subject, false, "root"});
+    CHECK(comes_in());
+  }
+  access.on(SubjectBlocked{"group:corp:nlp", true, "root"});
+  CHECK_FALSE(access.subject_of(identity_of("corp:ada", {"corp:nlp"})));
+  CHECK(access.subject_of(identity_of("corp:ada", {"corp:other"})));
+  access.on(SubjectBlocked{"user:corp:ada", true, "root"});
+  CHECK_FALSE(access.subject_of(identity_of("corp:ada", {"corp:other"})));
+  CHECK(comes_in());
 }
 
 }  // namespace

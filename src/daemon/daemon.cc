@@ -286,6 +286,7 @@ class Daemon::Impl {
   // Lets the users of tasks pass through the data directory to what is theirs in it. Its own files have mode 0600.
   Result<void> open_to_tasks(const ClusterConfig& config) {
     spdlog::info("{}", users_.describe());
+    tasks_kept_apart_ = users_.is_on();
     if (!users_.is_on()) {
       warn_of_trust_domains(config);
       return {};
@@ -359,6 +360,7 @@ class Daemon::Impl {
     facts.version = kVersionText;
     facts.data_dir = options_.data_dir;
     facts.simulated_gpus = machine_.simulated_gpus;
+    facts.tasks_kept_apart = tasks_kept_apart_;
     facts.warnings = notes_;
     facts.log_end_known = log_->warnings().empty();
     service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, sampler_.get(),
@@ -386,6 +388,7 @@ class Daemon::Impl {
   // Nothing if its certificate has ended.
   std::optional<policy::Subject> subject_of(const http::Peer& peer) {
     if (peer.ends <= clock_.now()) return std::nullopt;
+    if (!peer.is_admin && reader_->access().is_blocked(peer.subject)) return std::nullopt;
     policy::Subject subject{.name = peer.subject, .user = peer.user, .proof = peer.proof};
     subject.roles = reader_->access().roles_of(subject.name);
     if (peer.is_admin) subject.roles.push_back({subject.name, Role::kAdmin, ""});
@@ -406,6 +409,7 @@ class Daemon::Impl {
   std::vector<std::string> notes_;
   Machine machine_;
   backend::TaskUsers users_;  // until the backend has it
+  bool tasks_kept_apart_ = true;
   std::string url_;
   std::string token_file_;
   std::string socket_;

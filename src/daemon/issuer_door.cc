@@ -38,7 +38,10 @@ http::Identification IssuerDoor::identify(std::string_view token, const http::To
   const Timestamp now = clock_.now();
   identity::Verdict verdict =
       verifier_->verify(token, {reinterpret_cast<const char*>(digest.data()), digest.size()}, now);
-  if (verdict.identity) return {.subject = access_.subject_of(*verdict.identity)};
+  if (verdict.identity) {
+    if (auto subject = access_.subject_of(*verdict.identity)) return {.subject = std::move(*subject)};
+    return {.refusal = "the access of user:" + verdict.identity->user + ", or of a group of it, was ended here"};
+  }
   http::Identification refused{.refusal = verdict.refusal};
   if (verdict.fetching) {
     refused.until_known = [verifier = verifier_, fetches = *verdict.fetching](std::function<void()> callback) {

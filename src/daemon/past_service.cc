@@ -31,6 +31,7 @@ Result<std::vector<api::PastJob>> PastService::history(std::uint64_t, std::size_
 // The rest is asked by no route of the past (api/routes/past_reads.h).
 WhyAnswer PastService::explain(JobId, const policy::Subject&) { return {}; }
 Result<api::Forecast> PastService::forecast(const Command&, const policy::Subject&) { return only_reads(); }
+Result<api::QueuePreview> PastService::preview(const Command&, const policy::Subject&) { return only_reads(); }
 api::CapacityReport PastService::capacity(std::int64_t) { return {}; }
 api::AdviceReport PastService::advice() { return {}; }
 Result<std::vector<std::string>> PastService::explain_share(const std::string&) { return only_reads(); }

@@ -15,6 +15,7 @@ class PastService final : public api::Service {
   void read(const std::function<void(const api::View&)>& look) override;
   WhyAnswer explain(JobId job, const policy::Subject& viewer) override;
   Result<api::Forecast> forecast(const Command& command, const policy::Subject& viewer) override;
+  Result<api::QueuePreview> preview(const Command& command, const policy::Subject& viewer) override;
   api::CapacityReport capacity(std::int64_t idle_for_s) override;
   api::AdviceReport advice() override;
   Result<std::vector<std::string>> explain_share(const std::string& queue) override;

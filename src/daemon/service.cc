@@ -10,6 +10,7 @@
 #include "daemon/disk_reserve.h"
 #include "daemon/forecast.h"
 #include "daemon/history_codec.h"
+#include "daemon/queue_preview.h"
 #include "daemon/state_gauges.h"
 #include "executor/task_log.h"
 #include "explain/advice/advice.h"
@@ -123,6 +124,21 @@ Result<api::Forecast> DaemonService::forecast(const Command& command, const poli
   if (found->phase == JobPhase::kPending && copy->job(found->job) != nullptr)
     found->explained = explain::why(*copy, found->job, at, viewer).answer;
   return found;
+}
+
+Result<api::QueuePreview> DaemonService::preview(const Command& command, const policy::Subject& subject) {
+  std::string saved;
+  Timestamp at;
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    saved = state.save();
+    at = now(state);
+  });
+  auto without = state::State::load(saved);
+  if (!without) return without.error();
+  auto with = state::State::load(saved);
+  if (!with) return with.error();
+  const explain::Viewer viewer = viewer_of(*without, subject);
+  return preview_queue_change(*without, *with, command, at, viewer);
 }
 
 namespace {

@@ -29,6 +29,7 @@ class DaemonService final : public api::Service {
   void at(Seq seq, std::function<void(Result<api::Service*>)> use) override { past_.at(seq, std::move(use)); }
   WhyAnswer explain(JobId job, const policy::Subject& viewer) override;
   Result<api::Forecast> forecast(const Command& command, const policy::Subject& viewer) override;
+  Result<api::QueuePreview> preview(const Command& command, const policy::Subject& viewer) override;
   api::CapacityReport capacity(std::int64_t idle_for_s) override;
   api::AdviceReport advice() override;
   Result<std::vector<std::string>> explain_share(const std::string& queue) override;

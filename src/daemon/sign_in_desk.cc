@@ -241,8 +241,8 @@ SignInDesk::Finished SignInDesk::redeem(Site& site, const Answered& answered, co
   if (!tokens) return failed(tokens.error().code == ErrorCode::kDenied ? "denied" : "provider", tokens.error().message);
   auto identity = prove(site, tokens->id_token, nonce);
   if (!identity) return failed("token", identity.error().message);
-  if (access_.subject_of(*identity).roles.empty())
-    return failed("role", "user:" + identity->user + " has no role here");
+  const auto subject = access_.subject_of(*identity);
+  if (!subject || subject->roles.empty()) return failed("role", "user:" + identity->user + " has no role here");
   const std::string session = fresh_secret();
   sessions_.begin(key_of(session), {std::move(*identity), fresh_secret()}, std::move(tokens->refresh_token),
                   clock_.now());
@@ -284,13 +284,13 @@ http::Identification SignInDesk::identify(std::string_view cookies) {
       sessions_.when_renewed(digest, std::move(callback));
     }};
   }
-  policy::Subject subject = access_.subject_of(found.known->identity);
-  if (subject.roles.empty()) {  // what it had was revoked
+  std::optional<policy::Subject> subject = access_.subject_of(found.known->identity);
+  if (!subject || subject->roles.empty()) {  // what it had was revoked
     sessions_.end(digest);
     return {};
   }
-  subject.proof = http::kBySession;
-  return {.subject = std::move(subject), .change_token = std::move(found.known->change_token)};
+  subject->proof = http::kBySession;
+  return {.subject = std::move(*subject), .change_token = std::move(found.known->change_token)};
 }
 
 std::optional<std::string> SignInDesk::change_token(std::string_view session) {

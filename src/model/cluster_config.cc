@@ -404,25 +404,11 @@ void ConfigCheck::check_scheduling() {
   }
 }
 
-// Users and groups may also be those of an issuer.
-bool well_formed_subject(std::string_view kind, std::string_view name) {
-  return well_formed_name(name) || (kind != "token" && well_formed_issued_subject(name));
-}
-
 void ConfigCheck::check_roles() {
   for (std::size_t i = 0; i < config_.roles.size(); ++i) {
     const RoleBinding& binding = config_.roles[i];
     const std::string words = "role of '" + binding.subject.substr(0, 80) + "'";
-    const std::size_t colon = binding.subject.find(':');
-    const std::string_view kind = std::string_view(binding.subject).substr(0, colon);
-    if (colon != std::string::npos && kind == "cert") {
-      if (!well_formed_certificate_name(binding.subject.substr(colon + 1)))
-        tell(words + ": " + std::string(kCertificateNameRule));
-    } else if (colon == std::string::npos || (kind != "user" && kind != "group" && kind != "token"))
-      tell(words + ": a subject is user:NAME, group:NAME, token:NAME or cert:NAME");
-    else if (!well_formed_subject(kind, std::string_view(binding.subject).substr(colon + 1)))
-      tell(words + ": " + std::string(kNameRule) +
-           (kind == "token" ? "" : "; or ISSUER:NAME, as `berth whoami` shows it"));
+    if (const std::string wrong = mistake_in_subject(binding.subject); !wrong.empty()) tell(words + ": " + wrong);
     const auto same = [&](const QueueConfig& queue) { return queue.path == binding.queue; };
     if (!binding.queue.empty() && std::none_of(config_.queues.begin(), config_.queues.end(), same))
       tell(words + ": there is no queue '" + binding.queue.substr(0, 200) + "'");
@@ -432,6 +418,18 @@ void ConfigCheck::check_roles() {
 }
 
 }  // namespace
+
+// Users and groups may also be those of an issuer.
+std::string mistake_in_subject(const std::string& subject) {
+  const std::size_t colon = subject.find(':');
+  const std::string kind = colon == std::string::npos ? "" : subject.substr(0, colon);
+  const std::string_view name = std::string_view(subject).substr(colon == std::string::npos ? 0 : colon + 1);
+  if (kind == "cert") return well_formed_certificate_name(name) ? "" : std::string(kCertificateNameRule);
+  if (kind != "user" && kind != "group" && kind != "token")
+    return "a subject is user:NAME, group:NAME, token:NAME or cert:NAME";
+  if (well_formed_name(name) || (kind != "token" && well_formed_issued_subject(name))) return "";
+  return std::string(kNameRule) + (kind == "token" ? "" : "; or ISSUER:NAME, as `berth whoami` shows it");
+}
 
 ClusterConfig default_cluster_config() {
   ClusterConfig config;

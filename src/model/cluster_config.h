@@ -277,6 +277,9 @@ struct ConfigMistake {
 // their parent's, guaranteed <= max, amounts in range, at most kMaxGpuModels models. Returns every rule that is broken.
 std::vector<ConfigMistake> mistakes_in(const ClusterConfig& config);
 
+// Returns what is wrong with the subject of a role and what would be right, or nothing.
+std::string mistake_in_subject(const std::string& subject);
+
 // The error is the first of mistakes_in().
 Result<void> validate(const ClusterConfig& config);
 

@@ -11,6 +11,7 @@
 #include "model/event.h"
 #include "model/job.h"
 #include "model/node.h"
+#include "model/queue_edit.h"
 
 namespace berth {
 
@@ -109,6 +110,34 @@ struct MarkBudget {
   BudgetMarked mark;
 };
 
+// Sets limits of a queue, beside the configuration file (model/queue_edit.h).
+struct SetQueue {
+  std::string queue;
+  std::vector<LimitSetting> settings;
+  Timestamp until = Timestamp::never();  // leased: goes back then
+  std::string user;
+  bool operates = false;         // the user may set terms of eviction beyond those of the queue above
+  std::string if_revision = {};  // the revision that the queue must have; empty: any
+};
+// Undoes the last change of a queue by command.
+struct UndoQueueChange {
+  std::string queue;
+  std::string user;
+  std::string if_revision = {};  // as in SetQueue
+};
+// Grants a role, or revokes one that was granted by command.
+struct BindRole {
+  RoleBinding binding;
+  bool bound = true;
+  std::string user;
+};
+// Ends all access of a subject, or lifts that.
+struct BlockSubject {
+  std::string subject;
+  bool blocked = true;
+  std::string user;
+};
+
 // The commands from here on are reports of backends.
 struct RegisterNode {
   NodeSpec spec;
@@ -144,9 +173,10 @@ struct ReportCheckpoint {
   std::int64_t step = 0;
 };
 
-using Command = std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode,
-                             RegisterNode, ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited,
-                             ReportCheckpoint, PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages,
-                             ConfirmClock, CreateToken, RevokeToken, ApplyPrices, CloseMonth, CorrectBill, MarkBudget>;
+using Command =
+    std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode, RegisterNode,
+                 ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited, ReportCheckpoint,
+                 PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages, ConfirmClock, CreateToken, RevokeToken,
+                 ApplyPrices, CloseMonth, CorrectBill, MarkBudget, SetQueue, UndoQueueChange, BindRole, BlockSubject>;
 
 }  // namespace berth

@@ -14,6 +14,7 @@
 #include "model/job.h"
 #include "model/node.h"
 #include "model/price_book.h"
+#include "model/queue_edit.h"
 #include "model/resources.h"
 
 namespace berth {
@@ -24,11 +25,16 @@ struct ClusterConfigured {
   std::string user;
   std::vector<QueueMove> moves =
       {};  // the queues that got another name, before anything else of the configuration holds
+  std::vector<LimitsOfQueue> kept = {};  // limits that were set by command and stay in force over the configuration
   static constexpr auto fields() {
     return field_list(field("config", &ClusterConfigured::config), field("version", &ClusterConfigured::version),
-                      field("user", &ClusterConfigured::user), field_if_set("moves", &ClusterConfigured::moves));
+                      field("user", &ClusterConfigured::user), field_if_set("moves", &ClusterConfigured::moves),
+                      field_if_set("kept", &ClusterConfigured::kept));
   }
 };
+
+// Returns the configuration that is in force after the event.
+ClusterConfig config_after(const ClusterConfigured& event);
 
 // A node registered: it is new, came back, or has changed. `lease` rises with each registration; reports under an older
 // lease are refused. A node that registers under another name stays the same node. If a lost node has the new name, it
@@ -575,6 +581,57 @@ struct BudgetMarked {
   }
 };
 
+// Limits of a queue were changed by command (model/queue_edit.h). `version` is the new version of the configuration.
+struct QueueChanged {
+  std::string queue;
+  std::uint64_t version = 0;
+  std::vector<LimitChange> limits;
+  Timestamp until = Timestamp::never();  // the end of its lease; never: it is not leased
+  std::string user;
+  static constexpr auto fields() {
+    return field_list(field("queue", &QueueChanged::queue), field("version", &QueueChanged::version),
+                      field("limits", &QueueChanged::limits), field("until", &QueueChanged::until),
+                      field("user", &QueueChanged::user));
+  }
+};
+
+// A change of a queue by command was undone, or its lease ended.
+struct QueueChangeEnded {
+  std::string queue;
+  std::uint64_t change = 0;  // the version of the change
+  std::uint64_t version = 0;
+  std::vector<LimitChange> limits;  // what is in force again
+  bool undone = false;
+  std::string user;  // the subject that undid it; empty: its lease ended
+  static constexpr auto fields() {
+    return field_list(field("queue", &QueueChangeEnded::queue), field("change", &QueueChangeEnded::change),
+                      field("version", &QueueChangeEnded::version), field("limits", &QueueChangeEnded::limits),
+                      field("undone", &QueueChangeEnded::undone), field("user", &QueueChangeEnded::user));
+  }
+};
+
+// A role was granted by command, or what was granted by command was revoked.
+struct RoleBound {
+  RoleBinding binding;
+  bool bound = true;
+  std::string user;
+  static constexpr auto fields() {
+    return field_list(field("binding", &RoleBound::binding), field("bound", &RoleBound::bound),
+                      field("user", &RoleBound::user));
+  }
+};
+
+// All access of a subject was ended, whatever its roles and tokens are; or that was lifted again.
+struct SubjectBlocked {
+  std::string subject;
+  bool blocked = true;
+  std::string user;
+  static constexpr auto fields() {
+    return field_list(field("subject", &SubjectBlocked::subject), field("blocked", &SubjectBlocked::blocked),
+                      field("user", &SubjectBlocked::user));
+  }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
@@ -582,7 +639,8 @@ using Event =
                  CheckpointReported, AttemptEnded, JobRequeued, JobFinished, CycleRan, FragmentationAlarm,
                  AttemptShrunk, ReservationMade, ReservationDropped, StartsSought, ServiceUpdated, GuaranteeChanged,
                  MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged,
-                 ClockConfirmed, TokenCreated, TokenRevoked, PricesApplied, MonthClosed, BillCorrected, BudgetMarked>;
+                 ClockConfirmed, TokenCreated, TokenRevoked, PricesApplied, MonthClosed, BillCorrected, BudgetMarked,
+                 QueueChanged, QueueChangeEnded, RoleBound, SubjectBlocked>;
 
 struct EventRecord {
   Seq seq = 0;

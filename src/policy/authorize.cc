@@ -43,6 +43,15 @@ bool may_do_everything(const Subject& subject) {
                      [](const RoleBinding& one) { return one.role == Role::kAdmin && one.queue.empty(); });
 }
 
+bool may_bind(const Subject& subject, const RoleBinding& binding) {
+  // At the root a role has verbs of the whole cluster, which only an admin has all of.
+  if (binding.queue.empty()) return may_do_everything(subject);
+  return std::any_of(subject.roles.begin(), subject.roles.end(), [&](const RoleBinding& own) {
+    return is_at_or_below(binding.queue, own.queue) && reach_of(own.role, Verb::kManageRoles) == Reach::kAll &&
+           may_grant(own.role, binding.role);
+  });
+}
+
 std::vector<RoleBinding> roles_of(std::span<const RoleBinding> bindings, std::string_view name,
                                   std::span<const std::string> groups) {
   std::vector<RoleBinding> found;

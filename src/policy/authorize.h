@@ -46,6 +46,9 @@ Reach reach_anywhere(const Subject& subject, Verb verb);
 // Returns true if the subject is an admin at the root: every verb on every object.
 bool may_do_everything(const Subject& subject);
 
+// Returns true if the subject may grant the role, or revoke it: it has a role at that queue or above that may.
+bool may_bind(const Subject& subject, const RoleBinding& binding);
+
 // Returns the bindings of the subject `name` and of its groups.
 std::vector<RoleBinding> roles_of(std::span<const RoleBinding> bindings, std::string_view name,
                                   std::span<const std::string> groups = {});

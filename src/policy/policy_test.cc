@@ -107,5 +107,38 @@ TEST_CASE("an admin may do everything; no other role may change the configuratio
   }
 }
 
+TEST_CASE("nobody grants more than the own role, or beside the own queue") {
+  const std::array lead{RoleBinding{"user:ada", Role::kLead, "research"}};
+  const std::array org_admin{RoleBinding{"user:ada", Role::kOrgAdmin, "research"}};
+  const std::array admin{RoleBinding{"user:ada", Role::kAdmin, ""}};
+  const std::array finance{RoleBinding{"user:ada", Role::kFinance, ""}};
+  const auto may = [](std::span<const RoleBinding> roles, Role role, const char* queue) {
+    return may_bind(ada(roles), {"user:bob", role, queue});
+  };
+  CHECK(may(lead, Role::kMember, "research/nlp"));
+  CHECK_FALSE(may(lead, Role::kLead, "research/nlp"));
+  CHECK_FALSE(may(lead, Role::kMember, "researchers"));
+  CHECK_FALSE(may(lead, Role::kMember, ""));
+  CHECK(may(org_admin, Role::kOrgAdmin, "research"));
+  CHECK_FALSE(may(org_admin, Role::kOperator, "research"));
+  CHECK_FALSE(may(org_admin, Role::kAdmin, "research/nlp"));
+  CHECK_FALSE(may(org_admin, Role::kViewer, ""));
+  CHECK_FALSE(may(finance, Role::kViewer, "research"));
+  CHECK(may(admin, Role::kAdmin, ""));
+  const std::array whole{RoleBinding{"user:ada", Role::kOrgAdmin, ""}};
+  CHECK(may(whole, Role::kFinance, "research"));
+  CHECK_FALSE(may(whole, Role::kFinance, ""));
+  // A role never grants one with a verb that it lacks itself, but for what members do with jobs of their own.
+  for (std::size_t granter = 0; granter < EnumNames<Role>::kNames.size(); ++granter) {
+    for (std::size_t granted = 0; granted < EnumNames<Role>::kNames.size(); ++granted) {
+      if (!may_grant(static_cast<Role>(granter), static_cast<Role>(granted))) continue;
+      CHECK(reach_of(static_cast<Role>(granter), Verb::kManageRoles) == Reach::kAll);
+      for (const Verb verb : {Verb::kChangeConfig, Verb::kManageTokens, Verb::kManageNodes, Verb::kChangeQueue}) {
+        CHECK(reach_of(static_cast<Role>(granted), verb) <= reach_of(static_cast<Role>(granter), verb));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace berth::policy

@@ -39,6 +39,8 @@ constexpr std::array<Row, EnumNames<Verb>::kNames.size()> kTable{{
     {Verb::kManageTokens,     {kNo, kNo, kNo, kNo, kNo, kNo, kNo, kAll}},
     {Verb::kManageBilling,    {kNo, kNo, kNo, kNo, kAll, kNo, kNo, kAll}},
     {Verb::kManageRules,      {kNo, kNo, kNo, kAll, kNo, kNo, kNo, kAll}},
+    {Verb::kChangeQueue,      {kNo, kNo, kNo, kAll, kNo, kNo, kAll, kAll}},
+    {Verb::kManageRoles,      {kNo, kNo, kAll, kAll, kNo, kNo, kNo, kAll}},
 }};
 // clang-format on
 
@@ -54,6 +56,24 @@ static_assert(rows_are_in_order());
 
 Reach reach_of(Role role, Verb verb) {
   return kTable[static_cast<std::size_t>(verb)].reach[static_cast<std::size_t>(role)];
+}
+
+bool may_grant(Role granter, Role granted) {
+  switch (granter) {
+    case Role::kAdmin:
+      return true;
+    case Role::kOrgAdmin:
+      return granted != Role::kOperator && granted != Role::kAdmin;
+    case Role::kLead:
+      return granted == Role::kViewer || granted == Role::kMember;
+    case Role::kViewer:
+    case Role::kMember:
+    case Role::kFinance:
+    case Role::kAuditor:
+    case Role::kOperator:
+      return false;
+  }
+  return false;
 }
 
 }  // namespace berth::policy

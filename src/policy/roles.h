@@ -30,6 +30,8 @@ enum class Verb : std::uint8_t {
   kManageTokens,      // create, list and revoke tokens
   kManageBilling,     // put prices in force, close months, correct bills
   kManageRules,       // try admission rules on the jobs of the past, and set them
+  kChangeQueue,       // change limits of the queues below by command
+  kManageRoles,       // grant and revoke roles, as far as may_grant() goes
 };
 
 // On which objects of its queue and the queues below a role has a verb.
@@ -41,12 +43,15 @@ enum class Reach : std::uint8_t {
 
 Reach reach_of(Role role, Verb verb);
 
+// Returns true if a subject with the first role may grant and revoke the second one, at its queue and below.
+bool may_grant(Role granter, Role granted);
+
 }  // namespace berth::policy
 
 namespace berth {
 BERTH_ENUM_NAMES(policy::Verb, "see-queue", "see-job", "read-log", "submit", "stop-job", "hold-job", "prioritize-job",
                  "move-job", "report-checkpoint", "see-usage", "see-nodes", "manage-nodes", "see-config",
                  "change-config", "see-events", "see-server", "confirm-clock", "manage-tokens", "manage-billing",
-                 "manage-rules");
+                 "manage-rules", "change-queue", "manage-roles");
 BERTH_ENUM_NAMES(policy::Reach, "none", "own", "all");
 }  // namespace berth

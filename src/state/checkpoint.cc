@@ -147,11 +147,13 @@ void State::write(Writer& out) const {
   }
   out.put(evictions);
   const SavedMoney money = saved_money();
-  if (tokens_.empty() && money.empty()) return;
+  const SavedDelegation delegation = saved_delegation();
+  if (tokens_.empty() && money.empty() && delegation.empty()) return;
   std::vector<Token> tokens;
   for (const auto& [name, token] : tokens_) tokens.push_back(token);
   out.put(tokens);
-  if (!money.empty()) out.put(money);
+  if (!money.empty() || !delegation.empty()) out.put(money);
+  if (!delegation.empty()) out.put(delegation);
 }
 
 std::string State::save() const {
@@ -340,6 +342,9 @@ Result<State> State::load(std::string_view bytes) {
   SavedMoney money;
   if (!in.at_end()) in.get(money);  // none, or an older checkpoint
   if (!state.load_money(std::move(money))) return damaged;
+  SavedDelegation delegation;
+  if (!in.at_end()) in.get(delegation);  // none, or an older checkpoint
+  state.load_delegation(std::move(delegation));
   if (!in.ok() || !in.at_end() || !state.run_times_.load(run_times) || !state.fragmentation_.load(mix)) return damaged;
   state.jobs_.for_each([&](JobState& job) { state.index_job(job); });
   state.touched_loads_.clear();

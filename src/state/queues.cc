@@ -111,6 +111,10 @@ void State::move_queues(const std::vector<QueueMove>& moves) {
     if (job.running_row != kNoRow) running_table_.set(job);
   });
   for (auto& [name, token] : tokens_) token.queue = moved_path(token.queue, moves);
+  std::map<RoleBinding, BindingOrigin> granted;
+  for (const auto& [binding, origin] : granted_)
+    granted.emplace(RoleBinding{binding.subject, binding.role, moved_path(binding.queue, moves)}, origin);
+  granted_ = std::move(granted);
 }
 
 // Sets the queues from the configuration. Queue ids are never reused. A queue that is no longer configured is marked as
@@ -204,6 +208,19 @@ void State::on(const GuaranteeChanged& event) {
 }
 
 void State::on(const ClusterConfigured& event) {
+  const QueueEdits edits = edits_after(event.config, event.moves);
+  config_version_ = event.version;
+  if (edits.empty()) {
+    configure(event.config, event.moves);
+  } else {
+    configure(with_edits(event.config, edits), event.moves);
+  }
+  set_edits(edits, event.config);
+  std::erase_if(granted_, [&](const auto& granted) { return queue_at(granted.first.queue) == nullptr; });
+}
+
+// Puts a configuration in force, as it is with the changes by command.
+void State::configure(const ClusterConfig& config, const std::vector<QueueMove>& moves) {
   for (QueueState& queue : queues_) queue.past.average = past_usage(queue, now_);  // up to now by the old half-life
   std::vector<JobId> waiting;  // their keys depend on the old limits; listed again below
   jobs_.for_each([&](JobState& job) {
@@ -211,17 +228,16 @@ void State::on(const ClusterConfigured& event) {
     strike_pending(job);
     waiting.push_back(job.id);
   });
-  config_ = event.config;
-  config_version_ = event.version;
+  config_ = config;
   // A GPU model that is no longer configured gets the defaults, as after a checkpoint is loaded.
   for (GpuModelState& model : models_) model = {model.name};
-  for (const GpuModelConfig& model : event.config.gpu_models) {
+  for (const GpuModelConfig& model : config.gpu_models) {
     GpuModelState& known = models_[model_id(model.name).index()];
     known.weight_permille = model.weight_permille;
     known.mig = mig_geometry(model.mig);
   }
-  move_queues(event.moves);
-  configure_queues(event.config);
+  move_queues(moves);
+  configure_queues(config);
   configure_pools();
   configure_quota_paths();
   configure_topology();

@@ -77,6 +77,29 @@ struct Token : TokenCreated {
   }
 };
 
+// Who granted a role or blocked a subject, and when.
+struct BindingOrigin {
+  std::string user;
+  Timestamp time;
+  bool operator==(const BindingOrigin&) const = default;
+  static constexpr auto fields() {
+    return field_list(field("user", &BindingOrigin::user), field("time", &BindingOrigin::time));
+  }
+};
+
+// What was changed by command beside the configuration file, as a checkpoint has it.
+struct SavedDelegation {
+  std::optional<ClusterConfig> file;  // absent: no queue is changed
+  std::vector<std::pair<std::string, std::vector<QueueEdit>>> edits;
+  std::vector<std::pair<RoleBinding, BindingOrigin>> granted;
+  std::vector<std::pair<std::string, BindingOrigin>> blocked;
+  bool empty() const { return edits.empty() && granted.empty() && blocked.empty(); }
+  static constexpr auto fields() {
+    return field_list(field("file", &SavedDelegation::file), field("edits", &SavedDelegation::edits),
+                      field("granted", &SavedDelegation::granted), field("blocked", &SavedDelegation::blocked));
+  }
+};
+
 // A month that was closed (MonthClosed).
 struct ClosedMonth : MonthClosed {
   Timestamp closed;
@@ -140,6 +163,19 @@ class State {
   JobId next_job_id() const { return next_job_; }
   std::uint64_t config_version() const { return config_version_; }
   const ClusterConfig& config() const { return config_; }
+  // The configuration as it was applied, without the changes of queues by command; config() has them.
+  const ClusterConfig& file_config() const { return file_config_ ? *file_config_ : config_; }
+  const QueueEdits& queue_edits() const { return edits_; }
+  // Returns the end of the first lease of a change; never() if none is leased.
+  Timestamp next_lease_end() const { return lease_ends_.empty() ? Timestamp::never() : lease_ends_.begin()->first; }
+  // Leased changes by their end: their version and queue.
+  const std::set<std::pair<Timestamp, std::pair<std::uint64_t, std::string>>>& lease_ends() const {
+    return lease_ends_;
+  }
+  // Returns the changes of queues that another file with these renames would leave in force.
+  QueueEdits edits_after(const ClusterConfig& file, const std::vector<QueueMove>& moves) const {
+    return berth::edits_after(edits_, file_config(), file, moves);
+  }
 
   const JobTable<JobState>& jobs() const { return jobs_; }
   const JobState* job(JobId id) const { return jobs_.find(id); }
@@ -187,6 +223,11 @@ class State {
 
   // Tokens that are not revoked, by name.
   const std::map<std::string, Token, std::less<>>& tokens() const { return tokens_; }
+  // Roles that were granted by command, and subjects whose access is ended.
+  const std::map<RoleBinding, BindingOrigin>& granted() const { return granted_; }
+  const std::map<std::string, BindingOrigin, std::less<>>& blocked() const { return blocked_; }
+  // Returns the roles of the configuration and those that were granted, of subjects that are not blocked.
+  std::vector<RoleBinding> bindings() const;
   // The price book in force; version 0: none was applied yet.
   const PriceBook& prices() const { return prices_; }
   std::uint64_t price_version() const { return price_version_; }
@@ -357,6 +398,10 @@ class State {
   void on(const ClockConfirmed&) {}
   void on(const TokenCreated& event);
   void on(const TokenRevoked& event);
+  void on(const QueueChanged& event);
+  void on(const QueueChangeEnded& event);
+  void on(const RoleBound& event);
+  void on(const SubjectBlocked& event);
   void on(const PricesApplied& event);
   void on(const MonthClosed& event);
   void on(const BillCorrected&) {}
@@ -428,6 +473,10 @@ class State {
   void learn_mix(const JobState& job);
 
   void move_queues(const std::vector<QueueMove>& moves);
+  void configure(const ClusterConfig& config, const std::vector<QueueMove>& moves);
+  void set_edits(QueueEdits edits, const ClusterConfig& file);
+  SavedDelegation saved_delegation() const;
+  void load_delegation(SavedDelegation delegation);
   void configure_queues(const ClusterConfig& config);
   void configure_limits(QueueState& queue, const QueueConfig& config);
   void configure_eviction(QueueState& queue, const EvictionTermsConfig& terms);
@@ -453,7 +502,12 @@ class State {
   Seq last_seq_ = 0;
   Timestamp now_;
   JobId next_job_ = JobId(1);
-  ClusterConfig config_;
+  ClusterConfig config_;                      // in force
+  std::optional<ClusterConfig> file_config_;  // as it was applied; set if changes by command are over it
+  QueueEdits edits_;
+  std::set<std::pair<Timestamp, std::pair<std::uint64_t, std::string>>> lease_ends_;
+  std::map<RoleBinding, BindingOrigin> granted_;
+  std::map<std::string, BindingOrigin, std::less<>> blocked_;
   std::uint64_t config_version_ = 0;
 
   JobTable<JobState> jobs_;

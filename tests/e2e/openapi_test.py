@@ -19,6 +19,7 @@ CONFIG = {"queues": {"a": {"guaranteed": {"gpus": 4}}, "b": {"max": {"gpus": 7.5
 PRICES = {"currency": "EUR", "prices": [{"valid_from": "2020-01-01", "gpus": {"H100-SXM5-80GB": {"floor": 2.5, "burst": 3}}}]}
 JOB = {"name": "sleeper", "queue": "a", "gpus": 2, "cpus": "0.5", "command": ["sleep", "60"]}
 WAITING = {"name": "waiter", "queue": "b/nlp", "user": "bob", "hold": True, "command": "true"}
+TOMORROW = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
 QUICK = {"name": "quick", "queue": "b/nlp", "cpus": "0.1", "command": "echo hello"}
 
 # One good call of every operation, in an order in which each finds what it needs. A body is JSON.
@@ -49,6 +50,17 @@ CALLS = [
     ("listJobs", "GET", "/v1/jobs?finished=true", None),
     ("listQueues", "GET", "/v1/queues", None),
     ("getQueue", "GET", "/v1/queues/b%2Fnlp", None),
+    ("setQueue", "POST", "/v1/queues/b%2Fnlp/changes", {"set": ["weight=3", "max.gpus=2"], "until": TOMORROW}),
+    ("previewQueueChange", "POST", "/v1/queues/b%2Fnlp/changes/preview", {"set": ["weight=+1"]}),
+    ("getQueue", "GET", "/v1/queues/b%2Fnlp", None),
+    ("getConfig", "GET", "/v1/config", None),
+    ("diffConfig", "POST", "/v1/config/diff", CONFIG),
+    ("undoQueueChange", "POST", "/v1/queues/b%2Fnlp/changes/undo", None),
+    ("grantRole", "POST", "/v1/roles", {"subject": "user:zoe", "role": "member", "queue": "b"}),
+    ("blockSubject", "POST", "/v1/subjects/block", {"subject": "user:zoe"}),
+    ("listRoles", "GET", "/v1/roles", None),
+    ("unblockSubject", "POST", "/v1/subjects/unblock", {"subject": "user:zoe"}),
+    ("revokeRole", "POST", "/v1/roles/revoke", {"subject": "user:zoe", "role": "member", "queue": "b"}),
     ("listNodes", "GET", "/v1/nodes", None),
     ("getNode", "GET", "/v1/nodes/n1", None),
     ("getClock", "GET", "/v1/clock", None),

@@ -63,6 +63,14 @@ constexpr std::array kRules{
     Rule{"listQueues", On::kRows, Verb::kSeeQueue},
     Rule{"getQueue", On::kQueue, Verb::kSeeQueue},
     Rule{"explainShare", On::kParent, Verb::kSeeQueue},
+    Rule{"setQueue", On::kParent, Verb::kChangeQueue},
+    Rule{"previewQueueChange", On::kParent, Verb::kChangeQueue},
+    Rule{"undoQueueChange", On::kParent, Verb::kChangeQueue},
+    Rule{"listRoles", On::kAnyone, Verb::kSeeQueue},
+    Rule{"grantRole", On::kRows, Verb::kManageRoles},
+    Rule{"revokeRole", On::kRows, Verb::kManageRoles},
+    Rule{"blockSubject", On::kCluster, Verb::kManageTokens},
+    Rule{"unblockSubject", On::kCluster, Verb::kManageTokens},
     Rule{"listNodes", On::kCluster, Verb::kSeeNodes},
     Rule{"getNode", On::kCluster, Verb::kSeeNodes},
     Rule{"listMaintenance", On::kCluster, Verb::kSeeNodes},
@@ -155,7 +163,8 @@ std::optional<Error> refuse(Service& service, const Request& request, const Rule
     }
     case On::kParent: {
       const std::string path = request.path_params.at("path");
-      if (refuse_object(request, rule.verb, {path})) return not_found("no such queue '" + path.substr(0, 200) + "'");
+      if (refuse_object(request, Verb::kSeeQueue, {path}))
+        return not_found("no such queue '" + path.substr(0, 200) + "'");
       const std::string above = parent_of(path);
       return refuse_object(request, rule.verb, {above});
     }

@@ -25,12 +25,16 @@ policy::Subject named_subject(const View& view, const Request& request, const st
   policy::Subject subject{.name = name};
   const auto [first, last] = request.query.equal_range("group");
   for (auto group = first; group != last; ++group) subject.groups.push_back("group:" + group->second);
-  subject.roles = policy::roles_of(view.state.config().roles, subject.name, subject.groups);
+  subject.roles = policy::roles_of(view.state.bindings(), subject.name, subject.groups);
   const std::size_t colon = std::min(name.find(':'), name.size() - 1);
   subject.user = name.substr(colon + 1);
   if (!name.starts_with("token:")) return subject;
   const auto token = view.state.tokens().find(subject.user);
   if (token == view.state.tokens().end() || token->second.expires <= view.now) return subject;
+  if (view.state.blocked().contains(name) || view.state.blocked().contains("user:" + token->second.as_user)) {
+    subject.roles.clear();
+    return subject;
+  }
   subject.user = token->second.as_user;
   subject.roles.push_back({name, token->second.role, token->second.queue});
   return subject;

@@ -166,6 +166,9 @@ Schema queue() {
                              object("A limit.", {{"queue", text("The queue's path.")},
                                                  {"evictions_per_hour", integer("So many.")},
                                                  {"used", integer("Of these, in the last hour.")}}))}})},
+       {"revision?", text("Where the queue is asked for by itself: another one whenever its limits are others.")},
+       {"changes?", list("Where the queue is asked for by itself: its changes by command, in their order.",
+                         reference("QueueEdit"))},
        {"users?",
         list("Where the queue is asked for by itself and limits users: what each has below it, by name.",
              object("A user.", {{"user", text("The user's name.")},
@@ -379,9 +382,11 @@ void add_cluster_schemas(boost::json::object& schemas) {
                                                 {"seq", integer("The last event that the list reflects.")}});
   schemas["Gpu"] = gpu();
   schemas["Node"] = node();
-  schemas["NodeList"] = object("Nodes.", {{"items", list("The nodes, by name.", reference("Node"))},
-                                          {"next_cursor", nullable(text("Where to go on; null: the end."))},
-                                          {"seq", integer("The last event that the list reflects.")}});
+  schemas["NodeList"] = object(
+      "Nodes.", {{"items", list("The nodes, by name.", reference("Node"))},
+                 {"next_cursor", nullable(text("Where to go on; null: the end."))},
+                 {"seq", integer("The last event that the list reflects.")},
+                 {"tasks_kept_apart", boolean("false: the server is not root, and all tasks run as its user.")}});
   schemas["NodeChanged"] = object("A command about a node that was taken.",
                                   {{"name", text("The node.")},
                                    {"unchanged", boolean("It already was as asked.")},

@@ -1,12 +1,15 @@
 // The cluster's configuration: what is in force, a new one, and what a new one would change.
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <limits>
 
 #include "api/routes/documents.h"
 #include "api/routes/json_text.h"
+#include "api/routes/queue_edit_view.h"
 #include "api/routes/route_groups.h"
 #include "control/config_change.h"
+#include "control/envelope.h"
 #include "model/document/quantity.h"
 
 namespace berth::api {
@@ -21,14 +24,18 @@ using http::Responder;
 constexpr std::int64_t kMostVersions = std::numeric_limits<std::int64_t>::max();
 const std::vector<std::string> kDocumentTypes = {"application/json", "application/yaml"};
 
+// What was applied, and the changes by command over it.
 struct ConfigInForce {
   ClusterConfig config;
   std::uint64_t version = 0;
+  QueueEdits edits;
 };
 
 ConfigInForce config_in_force(Service& service) {
   ConfigInForce in_force;
-  service.read([&](const View& view) { in_force = {view.state.config(), view.state.config_version()}; });
+  service.read([&](const View& view) {
+    in_force = {view.state.file_config(), view.state.config_version(), view.state.queue_edits()};
+  });
   return in_force;
 }
 
@@ -45,7 +52,8 @@ void get_config(Service& service, const Responder& responder) {
   const ConfigInForce in_force = config_in_force(service);
   const json::object document{{"version", in_force.version},
                               {"config", config_document(in_force.config)},
-                              {"yaml", config_yaml(in_force.config)}};
+                              {"yaml", config_yaml(in_force.config)},
+                              {"changes", over_file_views(in_force.config, in_force.edits)}};
   responder.send(versioned(document, in_force.version));
 }
 
@@ -119,6 +127,29 @@ void follow(const std::vector<QueueMove>& moves, ClusterConfig& config) {
   for (RoleBinding& binding : config.roles) binding.queue = moved_path(binding.queue, moves);
 }
 
+// The limits that were set by command and that the configuration takes over, because it gives them another value than
+// the former one.
+json::array replaced_views(const ClusterConfig& config, const QueueEdits& before, const QueueEdits& after,
+                           const std::vector<QueueMove>& moves) {
+  QueueEdits gone;
+  for (const auto& [path, edits] : before) {
+    const std::string now = moved_path(path, moves);
+    const auto kept = after.find(now);
+    for (QueueEdit edit : edits) {
+      if (kept != after.end()) {
+        for (const QueueEdit& one : kept->second) {
+          if (one.version != edit.version) continue;
+          std::erase_if(edit.limits, [&](const LimitChange& limit) {
+            return std::find(one.limits.begin(), one.limits.end(), limit) != one.limits.end();
+          });
+        }
+      }
+      if (!edit.limits.empty()) gone[now].push_back(std::move(edit));
+    }
+  }
+  return over_file_views(config, gone);
+}
+
 void diff_config(Service& service, const Request& request, const Responder& responder) {
   auto config = decode_config(request);
   if (!config) {
@@ -128,9 +159,16 @@ void diff_config(Service& service, const Request& request, const Responder& resp
   ConfigInForce in_force;
   json::object document;
   service.read([&](const View& view) {
-    in_force = {view.state.config(), view.state.config_version()};
-    follow(control::moves_of(view.state, *config), in_force.config);
-    add_consequences(view.state, control::consequences_of(view.state, *config), document);
+    in_force = {view.state.file_config(), view.state.config_version(), view.state.queue_edits()};
+    const std::vector<QueueMove> moves = control::moves_of(view.state, *config);
+    const QueueEdits kept = view.state.edits_after(*config, moves);
+    follow(moves, in_force.config);
+    control::ConfigConsequences consequences = control::consequences_of(view.state, with_edits(*config, kept));
+    if (auto ok = control::check_file_under(kept, *config, view.now); !ok && !consequences.refusal)
+      consequences.refusal = ok.error();
+    add_consequences(view.state, consequences, document);
+    document["kept"] = over_file_views(*config, kept);
+    document["replaced"] = replaced_views(*config, in_force.edits, kept, moves);
   });
   json::array changes;
   for (const std::string& line : config_changes(in_force.config, *config)) changes.emplace_back(line);

@@ -290,16 +290,21 @@ void add_document_schemas(boost::json::object& schemas) {
   schemas["JobDocument"] = job();
   schemas["QueueDocument"] = queue_settings();
   schemas["ConfigDocument"] = config();
-  schemas["Config"] = object("The configuration in force.", {{"version", integer("Its version; 0: none yet.")},
-                                                             {"config", reference("ConfigDocument")},
-                                                             {"yaml", text("The same as a YAML document.")}});
+  schemas["Config"] = object("The configuration that was applied.",
+                             {{"version", integer("Its version; 0: none yet.")},
+                              {"config", reference("ConfigDocument")},
+                              {"yaml", text("The same as a YAML document.")},
+                              {"changes", list("What is in force over it, by command.", reference("LimitOverFile"))}});
   schemas["ConfigApplied"] = object("A configuration that was taken.",
                                     {{"version", integer("Its version.")}, {"unchanged", boolean("It was in force.")}});
-  schemas["ConfigDiff"] =
-      object("What would change.", {{"version", integer("The version in force.")},
-                                    {"changes", list("By path.", text("A change."))},
-                                    {"refusal?", text("Why applying it would be refused; absent: it would not.")},
-                                    {"consequences", list("By queue.", reference("ConfigConsequence"))}});
+  schemas["ConfigDiff"] = object(
+      "What would change.",
+      {{"version", integer("The version in force.")},
+       {"changes", list("By path.", text("A change."))},
+       {"refusal?", text("Why applying it would be refused; absent: it would not.")},
+       {"consequences", list("By queue.", reference("ConfigConsequence"))},
+       {"kept", list("Limits that were set by command and stay in force over it.", reference("LimitOverFile"))},
+       {"replaced", list("Limits that were set by command and that it takes over.", reference("LimitOverFile"))}});
   schemas["ConfigConsequence"] = object(
       "What changes for the jobs in a queue and below it.",
       {{"queue", text("Its path.")},

@@ -141,6 +141,18 @@ class FakeService : public Service {
     forecast.explained = explain(forecast.job, viewer);
     return forecast;
   }
+  Result<QueuePreview> preview(const Command& command, const policy::Subject&) override {
+    const std::string saved = state.save();
+    const auto reply = run(command);
+    state = state::State::load(saved).value();
+    if (!reply) return reply.error();
+    QueuePreview preview;
+    preview.reply = *reply;
+    preview.become_borrowed = {{JobId(1)}, 2};
+    preview.start = {{JobId(2)}, 0};
+    preview.stop.not_shown = 1;
+    return preview;
+  }
   CapacityReport capacity(std::int64_t idle_for_s) override {
     ++looks;
     CapacityReport report{.kinds = {}, .complete = true, .time = now, .seq = state.last_seq()};

@@ -47,7 +47,10 @@ void list_nodes(Service& service, const Request& request, const Responder& respo
   for (const ShownNode& node : page.nodes) items.push_back(node_view(node));
   std::optional<std::string> next;
   if (page.more) next = page.nodes.back().node.spec.name;
-  responder.send(page_answer(std::move(items), next, page.seq));
+  json::object body{{"items", std::move(items)}, {"next_cursor", nullptr}, {"seq", page.seq}};
+  if (next) body["next_cursor"] = *next;
+  body["tasks_kept_apart"] = service.facts().tasks_kept_apart;
+  responder.send(json_answer(body));
 }
 
 void get_node(Service& service, const Request& request, const Responder& responder) {

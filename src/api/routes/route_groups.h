@@ -12,6 +12,8 @@ void add_config_routes(http::Router& router, Service& service);
 void add_job_routes(http::Router& router, Service& service);
 void add_job_log_routes(http::Router& router, Service& service);
 void add_queue_routes(http::Router& router, Service& service);
+void add_queue_change_routes(http::Router& router, Service& service);
+void add_role_routes(http::Router& router, Service& service);
 void add_node_routes(http::Router& router, Service& service);
 void add_maintenance_routes(http::Router& router, Service& service);
 void add_forecast_routes(http::Router& router, Service& service);

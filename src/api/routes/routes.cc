@@ -47,6 +47,8 @@ http::Router make_router(Service& service) {
   add_forecast_routes(router, service);
   add_job_log_routes(router, service);
   add_queue_routes(router, service);
+  add_queue_change_routes(router, service);
+  add_role_routes(router, service);
   add_node_routes(router, service);
   add_maintenance_routes(router, service);
   add_clock_routes(router, service);

@@ -10,6 +10,7 @@ void add_cluster_schemas(boost::json::object& schemas);
 void add_document_schemas(boost::json::object& schemas);
 void add_billing_schemas(boost::json::object& schemas);
 void add_policy_schemas(boost::json::object& schemas);
+void add_delegation_schemas(boost::json::object& schemas);
 
 inline boost::json::object all_schemas() {
   boost::json::object schemas;
@@ -18,6 +19,7 @@ inline boost::json::object all_schemas() {
   add_document_schemas(schemas);
   add_billing_schemas(schemas);
   add_policy_schemas(schemas);
+  add_delegation_schemas(schemas);
   return schemas;
 }
 

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "api/routes/json_text.h"
+#include "api/routes/queue_edit_view.h"
+#include "control/queue_change.h"
 #include "state/within.h"
 
 namespace berth::api {
@@ -298,6 +300,8 @@ json::object eviction_view(const State& state, const QueueState& queue, Timestam
 json::object queue_view_by_itself(const View& of, const QueueState& queue) {
   json::object view = queue_view(of.state, queue);
   view["eviction"] = eviction_view(of.state, queue, of.now);
+  view["revision"] = control::revision_in(of.state, queue.path);
+  view["changes"] = edit_views(of.state, queue.path);
   if (!queue.limits_users()) return view;
   json::array users;
   for (const auto& [user, used] : queue.users) {

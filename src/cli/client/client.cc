@@ -225,6 +225,11 @@ Result<Reply> Client::put(std::string_view path, std::string_view json, std::str
   return connection_->call("PUT", path, json, tag.empty() ? "" : "If-Match: " + tag);
 }
 
+Result<Reply> Client::post_matching(std::string_view path, std::string_view json, std::string_view if_match) {
+  const std::string tag(if_match);
+  return connection_->call("POST", path, json, tag.empty() ? "" : "If-Match: " + tag);
+}
+
 Result<Reply> Client::del(std::string_view path) { return connection_->call("DELETE", path, std::nullopt, {}); }
 
 // One connection of a stream, as libcurl's callbacks see it.

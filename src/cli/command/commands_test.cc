@@ -425,6 +425,59 @@ TEST_CASE("submit --dry-run: says where the job would start or why it would wait
         "nothing was submitted\n");
 }
 
+TEST_CASE("queue set: what changes, what a preview says, and the revision that it is held to") {
+  const std::string limits = R"("limits": [{"key": "guaranteed.gpus", "value": "9", "before": "8"}])";
+  QueueChangeOptions options{"set", "research/nlp", {"guaranteed.gpus=+1"}, "2033-01-01", "0123456789abcdef"};
+  const auto set = outcome_of(options, {ok(R"({"queue": "research/nlp", "unchanged": false, )" + limits + "}")});
+  REQUIRE(set.code);
+  CHECK(set.out.starts_with("research/nlp: guaranteed.gpus 8 -> 9\n  until 2033-01-01"));
+  CHECK(set.requests[0].find("POST /v1/queues/research%2Fnlp/changes ") == 0);
+  CHECK(set.requests[0].find("If-Match: \"0123456789abcdef\"") != std::string::npos);
+  CHECK(set.requests[0].find(R"({"set":["guaranteed.gpus=+1"],"until":"2033-01-01T00:00:00)") != std::string::npos);
+  options.dry_run = true;
+  options.if_revision.clear();
+  const auto looked =
+      outcome_of(options, {ok(R"({"queue": "research/nlp", "unchanged": false, "revision": "ab", )" + limits +
+                              R"(, "become_borrowed": {"jobs": [3, 4], "not_shown": 1},
+      "become_guaranteed": {"jobs": [], "not_shown": 0}, "above_max": true, "start": {"jobs": [7], "not_shown": 0},
+      "wait": {"jobs": [], "not_shown": 2}, "stop": {"jobs": [], "not_shown": 0}})")});
+  REQUIRE(looked.code);
+  CHECK(looked.requests[0].find("POST /v1/queues/research%2Fnlp/changes/preview ") == 0);
+  CHECK(looked.out ==
+        "research/nlp: guaranteed.gpus 8 -> 9\n"
+        "  no longer guaranteed, so other queues may reclaim what they borrow then: jobs 3, 4, and 1 job that you may "
+        "not see\n"
+        "  more runs than the new max; no job is stopped, and none starts until enough have ended\n"
+        "  would start now, or get their places: job 7\n"
+        "  would wait longer: 2 jobs that you may not see\n"
+        "nothing is changed; to do it, leave --dry-run out and add --if-revision ab, so that you are told if another "
+        "changes it in between\n");
+  CHECK_FALSE(outcome_of(QueueChangeOptions{"set", "research/nlp"}, {}).code);
+  CHECK_FALSE(outcome_of(QueueChangeOptions{"undo", "research/nlp", {"weight=1"}}, {}).code);
+  CHECK_FALSE(outcome_of(QueueChangeOptions{"set", "research/nlp", {"weight=1"}, "soon"}, {}).code);
+  const auto undo = outcome_of(QueueChangeOptions{"undo", "research/nlp"},
+                               {ok(R"({"queue": "research/nlp", "unchanged": false, )" + limits + "}")});
+  CHECK(undo.requests[0].find("POST /v1/queues/research%2Fnlp/changes/undo ") == 0);
+}
+
+TEST_CASE("grant and revoke: what is bound, and all access of a subject at once") {
+  const auto granted = outcome_of(BindOptions{true, "user:ada", "lead", "/"},
+                                  {ok(R"({"subject": "user:ada", "role": "lead", "queue": "", "unchanged": false})")});
+  REQUIRE(granted.code);
+  CHECK(granted.out == "user:ada is lead at /\n");
+  CHECK(granted.requests[0].find("queue") == std::string::npos);
+  BindOptions end{false};
+  end.blocked = "user:ada";
+  const auto ended = outcome_of(end, {ok(R"({"subject": "user:ada", "blocked": true, "unchanged": false})")});
+  REQUIRE(ended.code);
+  CHECK(ended.requests[0].find("POST /v1/subjects/block ") == 0);
+  end.lift = true;
+  CHECK(outcome_of(end, {ok(R"({"subject": "user:ada", "blocked": false})")}).requests[0].find("/unblock ") !=
+        std::string::npos);
+  CHECK_FALSE(outcome_of(BindOptions{true, "user:ada", "lead"}, {}).code);
+  CHECK_FALSE(outcome_of(BindOptions{false, "user:ada", "lead", "/", "user:ada"}, {}).code);
+}
+
 TEST_CASE("wait: until every job has ended, with 1 if one did not succeed; or for a time") {
   const std::string good = R"({"id": 3, "phase": "finished", "outcome": "succeeded"})";
   const std::string bad =

@@ -5,6 +5,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/printable.h"
+#include "cli/when.h"
 #include "model/document/config_document.h"
 
 namespace berth::cli {
@@ -42,10 +43,29 @@ std::string consequence_line(const Json& one) {
   return text;
 }
 
+// "research/nlp.guaranteed.gpus 300 by user:ada until ..."
+std::string by_command(const Json& one) {
+  std::string text = printable(show(one, "queue")) + "." + printable(show(one, "key")) + " " + show(one, "value") +
+                     " by " + printable(show(one, "by"));
+  if (has(one, "until")) text += " until " + clock_text(show(one, "until"));
+  return text;
+}
+
+std::string by_command_text(const Json& difference) {
+  std::string text;
+  for (const Json& one : items(difference, "replaced"))
+    text += "the file takes over what was set by command: " + by_command(one) + "; then " + show(one, "file") + "\n";
+  for (const Json& one : items(difference, "kept"))
+    text += "set by command, and stays in force over the file: " + by_command(one) + "; the file says " +
+            show(one, "file") + "\n";
+  return text;
+}
+
 // What the server says of a difference: what changes, whom it meets, and whether it would be refused.
 std::string difference_text(const Json& difference) {
   std::string text;
   for (const Json& change : items(difference, "changes")) text += printable(show(change)) + "\n";
+  text += by_command_text(difference);
   for (const Json& one : items(difference, "consequences")) text += consequence_line(one);
   if (has(difference, "refusal")) text += "apply would refuse it: " + printable(show(difference, "refusal")) + "\n";
   return text;
@@ -104,7 +124,10 @@ Result<int> run(const ConfigOptions& options, Session& session) {
   if (options.format == Format::kJson) {
     session.out << json_text(at(*answer, "config"));
   } else {
-    session.out << "# version " << show(*answer, "version") << "\n" << show(*answer, "yaml");
+    session.out << "# version " << show(*answer, "version") << "\n";
+    for (const Json& one : items(*answer, "changes"))
+      session.out << "# in force over this, by command: " << by_command(one) << "\n";
+    session.out << show(*answer, "yaml");
   }
   return kOk;
 }

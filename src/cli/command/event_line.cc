@@ -106,6 +106,30 @@ std::string images_changed(const Json& event) {
          (pulled.empty() || dropped.empty() ? "" : " and") + (dropped.empty() ? "" : " has dropped " + dropped);
 }
 
+std::string changed_limits(const Json& event) {
+  std::string text;
+  for (const Json& limit : items(event, "limits")) text += (text.empty() ? " " : ", ") + show(limit, "key");
+  return text;
+}
+
+std::string queue_changed(const Json& event) {
+  const std::string until = show(event, "until");
+  return "queue \"" + show(event, "queue") + "\" changed:" + changed_limits(event) + by(event) +
+         (until.empty() || until == "never" ? "" : " until " + clock_text(until));
+}
+
+std::string queue_change_ended(const Json& event) {
+  return "queue \"" + show(event, "queue") + "\": change of version " + show(event, "change") +
+         (is_true(event, "undone") ? " undone" + by(event) : " ended with its lease") + ":" + changed_limits(event);
+}
+
+std::string role_bound(const Json& event) {
+  const Json& binding = at(event, "binding");
+  const std::string queue = show(binding, "queue");
+  return show(binding, "subject") + (is_true(event, "bound") ? " is " : " is no longer ") + show(binding, "role") +
+         " at " + (queue.empty() ? "/" : queue) + by(event);
+}
+
 std::string ended(const Json& event) { return show(event, "outcome") + code(event) + colon(show(event, "message")); }
 
 struct Telling {
@@ -131,6 +155,14 @@ constexpr std::array kTellings{
             }},
     Telling{"node-images-changed", &images_changed},
     Telling{"clock-confirmed", &clock_confirmed},
+    Telling{"queue-changed", &queue_changed},
+    Telling{"queue-change-ended", &queue_change_ended},
+    Telling{"role-bound", &role_bound},
+    Telling{"subject-blocked",
+            [](const Json& e) {
+              return "access of " + show(e, "subject") + (is_true(e, "blocked") ? " ended" : " no longer ended") +
+                     by(e);
+            }},
     Telling{"job-submitted", &submitted},
     Telling{"job-hold-changed",
             [](const Json& e) { return job(e) + (is_true(e, "held") ? " held" : " released") + by(e); }},

@@ -168,7 +168,11 @@ Result<int> run(const NodesOptions& options, Session& session) {
     if (!options.show.columns.empty())
       return in_columns(one ? boost::json::array{*answer} : items(*answer, "items"), options.show, width);
     return formatted(one ? *answer : at(*answer, "items"), format, [&] {
-      return one ? detail(*answer, format, width) : list_table(items(*answer, "items"), format, width);
+      if (one) return detail(*answer, format, width);
+      const bool apart =
+          format == Format::kCsv || !has(*answer, "tasks_kept_apart") || is_true(*answer, "tasks_kept_apart");
+      return list_table(items(*answer, "items"), format, width) +
+             (apart ? "" : "tasks are not kept apart: the server is not root, so they all run as its own user\n");
     });
   });
 }

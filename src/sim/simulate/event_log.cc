@@ -47,7 +47,9 @@ std::vector<std::string_view> set_aside(const JobSpec& spec) {
 class Gatherer {
  public:
   void fold(const Event& event, Timestamp time) {
-    if (const auto* configured = std::get_if<ClusterConfigured>(&event)) config_ = configured->config;
+    if (const auto* configured = std::get_if<ClusterConfigured>(&event)) config_ = config_after(*configured);
+    if (const auto* changed = std::get_if<QueueChanged>(&event)) put_limits(config_, changed->queue, changed->limits);
+    if (const auto* ended = std::get_if<QueueChangeEnded>(&event)) put_limits(config_, ended->queue, ended->limits);
     if (const auto* node = std::get_if<NodeRegistered>(&event)) nodes_[node->node.value()] = node->spec;
     if (const auto* submitted = std::get_if<JobSubmitted>(&event)) on_submitted(*submitted, time);
     if (const auto* started = std::get_if<AttemptStarted>(&event)) {

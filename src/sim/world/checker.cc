@@ -198,32 +198,37 @@ void Checker::on(const ClusterConfigured& event) {
   count("configured");
   require(event.version == config_version_ + 1, "P8", "configuration versions do not follow each other");
   config_version_ = event.version;
-  config_ = event.config;
+  configure(config_after(event), event.moves);
+}
+
+// Takes the configuration that is in force from now on.
+void Checker::configure(const ClusterConfig& config, const std::vector<QueueMove>& moves) {
+  config_ = config;
   std::fill(weights_.begin(), weights_.end(), 1000);
-  for (const GpuModelConfig& model : event.config.gpu_models) weights_[model_index(model.name)] = model.weight_permille;
+  for (const GpuModelConfig& model : config.gpu_models) weights_[model_index(model.name)] = model.weight_permille;
   if (queues_.empty()) {
     queues_.emplace_back();
     queue_of_.emplace("", 0);
   }
-  follow_moves(event.moves);
+  follow_moves(moves);
   for (QueueView& queue : queues_) {
     queue.removed = &queue != queues_.data();
     queue.children.clear();
   }
-  const SchedulingConfig& rules = event.config.scheduling;
+  const SchedulingConfig& rules = config.scheduling;
   queues_.front().eviction = {rules.min_runtime_s, rules.cooldown_s, rules.default_grace_s, 0};
-  for (const QueueConfig& config : event.config.queues) {
-    const std::size_t slash = config.path.rfind('/');
-    const std::uint32_t parent = queue_of_.at(slash == std::string::npos ? "" : config.path.substr(0, slash));
-    const auto [found, fresh] = queue_of_.try_emplace(config.path, static_cast<std::uint32_t>(queues_.size()));
+  for (const QueueConfig& one : config.queues) {
+    const std::size_t slash = one.path.rfind('/');
+    const std::uint32_t parent = queue_of_.at(slash == std::string::npos ? "" : one.path.substr(0, slash));
+    const auto [found, fresh] = queue_of_.try_emplace(one.path, static_cast<std::uint32_t>(queues_.size()));
     if (fresh) queues_.emplace_back();
     QueueView& queue = queues_[found->second];
-    queue.path = config.path;
+    queue.path = one.path;
     queue.parent = parent;
     queue.depth = queues_[parent].depth + 1;
     queue.removed = false;
     queues_[parent].children.push_back(found->second);
-    set_limits(queue, config);
+    set_limits(queue, one);
     roomier_.insert(found->second);
   }
   for (QueueView& queue : queues_) {
@@ -234,6 +239,24 @@ void Checker::on(const ClusterConfigured& event) {
   }
   recount();
   for (QueueView& queue : queues_) note_shortness(queue);
+}
+
+void Checker::change(const std::string& queue, const std::vector<LimitChange>& limits, std::uint64_t version) {
+  require(version == config_version_ + 1, "P8", "configuration versions do not follow each other");
+  config_version_ = version;
+  ClusterConfig config = config_;
+  put_limits(config, queue, limits);
+  configure(config, {});
+}
+
+void Checker::on(const QueueChanged& event) {
+  count("queue changed");
+  change(event.queue, event.limits, event.version);
+}
+
+void Checker::on(const QueueChangeEnded& event) {
+  count(event.undone ? "queue change undone" : "lease of a queue change ended");
+  change(event.queue, event.limits, event.version);
 }
 
 // Recounts all charges after GPU weights have changed. No job is evicted for it.

@@ -223,6 +223,8 @@ class Checker : public Witness {
   };
 
   void on(const ClusterConfigured& event);
+  void configure(const ClusterConfig& config, const std::vector<QueueMove>& moves);
+  void change(const std::string& queue, const std::vector<LimitChange>& limits, std::uint64_t version);
   void follow_moves(const std::vector<QueueMove>& moves);
   void on(const NodeRegistered& event);
   void on(const NodeStatusChanged& event);
@@ -265,6 +267,10 @@ class Checker : public Witness {
   void on(const MonthClosed&) {}
   void on(const BillCorrected&) {}
   void on(const BudgetMarked&) {}
+  void on(const QueueChanged& event);
+  void on(const QueueChangeEnded& event);
+  void on(const RoleBound&) {}
+  void on(const SubjectBlocked&) {}
   void on(const StartsSought&) { count("starts sought"); }
   void on(const ServiceUpdated& event);
   void on(const GuaranteeChanged& event);

@@ -177,6 +177,7 @@ void Simulation::change_images(const std::string& node) {
 
 void Simulation::touch_a_node() {
   if (Random apart(seed_ ^ (steps_ << 24U)); shape_.policies && apart.chance(300)) plan_maintenance(apart);
+  if (Random apart(seed_ ^ (steps_ << 36U)); has_changed_limits() && apart.chance(300)) change_limits(apart);
   const std::string& node = some_node();
   change_images(node);
   switch (random_.below(5)) {
@@ -204,7 +205,7 @@ void Simulation::touch_a_node() {
         config_ = random_config();  // refused if jobs would lose their queue; then the old leaves stay
       world_.send(ApplyConfig{config_, "operator"});
       world_.reconcile();
-      config_ = world_.durable().config();
+      config_ = world_.durable().file_config();
       leaves_.clear();
       for (const state::QueueState& queue : world_.durable().queues()) {
         if (!queue.removed && queue.is_leaf() && queue.id != world_.durable().root()) leaves_.push_back(queue.path);

@@ -60,6 +60,7 @@ class Simulation {
   void move_a_job(JobId id, Random& apart);
   void touch_a_job();
   void plan_maintenance(Random& apart);
+  void change_limits(Random& apart);
   void set_the_clock(Random& apart);
   void rename_a_node(Random& apart);
   void copy_a_node(Random& apart);
@@ -68,6 +69,7 @@ class Simulation {
   void change_gpu_health(const std::string& node);
   void change_images(const std::string& node);
   bool has_cut_gpus() const { return shape_.policies && !shape_.exact && seed_ % 5 == 1; }
+  bool has_changed_limits() const { return shape_.policies && seed_ % 7 == 3; }
   bool has_images() const { return shape_.policies && seed_ % 3 == 0; }
   static std::vector<std::string> random_images(Random& random);
   void touch_a_node();

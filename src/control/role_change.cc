@@ -1,0 +1,120 @@
+#include "control/role_change.h"
+
+#include <algorithm>
+
+namespace berth::control {
+
+namespace {
+
+using state::State;
+
+constexpr std::size_t kMostGranted = 50'000;
+constexpr std::size_t kMostBlocked = 10'000;
+
+bool is_admin(const RoleBinding& binding) { return binding.role == Role::kAdmin && binding.queue.empty(); }
+
+// Returns true if a token that is good is an admin's.
+bool has_admin_token(const State& state, Timestamp now, const std::string& blocked) {
+  return std::any_of(state.tokens().begin(), state.tokens().end(), [&](const auto& one) {
+    const state::Token& token = one.second;
+    const auto is_out = [&](const std::string& subject) {
+      return subject == blocked || state.blocked().contains(subject);
+    };
+    return token.role == Role::kAdmin && token.queue.empty() && token.expires > now && !is_out("token:" + token.name) &&
+           !is_out("user:" + token.as_user);
+  });
+}
+
+// Refuses a change after which nobody has the role admin at the root, if somebody has it now.
+Result<void> check_admins(const std::vector<RoleBinding>& before, const std::vector<RoleBinding>& after,
+                          bool token_before, bool token_after) {
+  const auto any = [](const std::vector<RoleBinding>& bindings) {
+    return std::any_of(bindings.begin(), bindings.end(), is_admin);
+  };
+  if (any(after) || token_after || !(any(before) || token_before)) return {};
+  return conflict(
+      "that would leave nobody able to administer but root of the server's machine; grant the role admin at / to "
+      "another subject first");
+}
+
+std::string where(const RoleBinding& binding) { return binding.queue.empty() ? "/" : binding.queue; }
+
+std::string words(const RoleBinding& binding) {
+  return binding.subject.substr(0, 200) + " as " + std::string(name_of(binding.role)) + " at " + where(binding);
+}
+
+bool has(const std::vector<RoleBinding>& roles, const RoleBinding& binding) {
+  return std::find(roles.begin(), roles.end(), binding) != roles.end();
+}
+
+Result<Reply> grant(Batch& batch, const BindRole& command) {
+  const State& state = batch.state();
+  if (has(state.config().roles, command.binding) || state.granted().contains(command.binding))
+    return Reply{.job = {}, .unchanged = true};
+  if (state.granted().size() >= kMostGranted)
+    return conflict("there are " + std::to_string(kMostGranted) + " granted roles already; revoke some");
+  batch.emit(RoleBound{command.binding, true, command.user});
+  return Reply{};
+}
+
+Result<Reply> revoke(Batch& batch, const BindRole& command) {
+  const State& state = batch.state();
+  if (!state.granted().contains(command.binding)) {
+    if (has(state.config().roles, command.binding))
+      return conflict("the configuration file binds " + words(command.binding) +
+                      "; take it out there and apply that (berth apply), or end all access of the subject at once "
+                      "(berth revoke --subject)");
+    return not_found("no role is granted to " + words(command.binding));
+  }
+  std::vector<RoleBinding> after = state.bindings();
+  std::erase(after, command.binding);
+  const bool token = has_admin_token(state, batch.now(), {});
+  if (auto ok = check_admins(state.bindings(), after, token, token); !ok) return ok.error();
+  batch.emit(RoleBound{command.binding, false, command.user});
+  return Reply{};
+}
+
+}  // namespace
+
+Result<Reply> bind_role(Batch& batch, const BindRole& command) {
+  if (const std::string wrong = mistake_in_subject(command.binding.subject); !wrong.empty())
+    return invalid("subject '" + command.binding.subject.substr(0, 80) + "': " + wrong);
+  if (batch.state().queue_at(command.binding.queue) == nullptr)
+    return not_found("no such queue '" + command.binding.queue.substr(0, 200) + "'");
+  return command.bound ? grant(batch, command) : revoke(batch, command);
+}
+
+Result<Reply> block_subject(Batch& batch, const BlockSubject& command) {
+  const State& state = batch.state();
+  if (const std::string wrong = mistake_in_subject(command.subject); !wrong.empty())
+    return invalid("subject '" + command.subject.substr(0, 80) + "': " + wrong);
+  if (state.blocked().contains(command.subject) == command.blocked) return Reply{.job = {}, .unchanged = true};
+  if (command.blocked) {
+    if (state.blocked().size() >= kMostBlocked)
+      return conflict("the access of " + std::to_string(kMostBlocked) + " subjects is ended already; lift some");
+    std::vector<RoleBinding> after = state.bindings();
+    std::erase_if(after, [&](const RoleBinding& binding) { return binding.subject == command.subject; });
+    if (auto ok = check_admins(state.bindings(), after, has_admin_token(state, batch.now(), {}),
+                               has_admin_token(state, batch.now(), command.subject));
+        !ok)
+      return ok.error();
+  }
+  batch.emit(SubjectBlocked{command.subject, command.blocked, command.user});
+  return Reply{};
+}
+
+Result<void> check_admins_after(const Batch& batch, const ApplyConfig& command) {
+  if (command.user == "admin" || command.user == "berth serve") return {};
+  const State& state = batch.state();
+  std::vector<RoleBinding> after;
+  for (const RoleBinding& binding : command.config.roles) {
+    if (!state.blocked().contains(binding.subject)) after.push_back(binding);
+  }
+  for (const auto& [binding, origin] : state.granted()) {
+    if (!state.blocked().contains(binding.subject)) after.push_back(binding);
+  }
+  const bool token = has_admin_token(state, batch.now(), {});
+  return check_admins(state.bindings(), after, token, token);
+}
+
+}  // namespace berth::control

@@ -1,0 +1,84 @@
+// What was changed by command beside the configuration file: limits of queues, roles, and subjects whose access ended.
+
+#include "state/state.h"
+
+namespace berth::state {
+
+void State::set_edits(QueueEdits edits, const ClusterConfig& file) {
+  edits_ = std::move(edits);
+  if (edits_.empty()) {
+    file_config_.reset();
+  } else {
+    file_config_ = file;
+  }
+  lease_ends_.clear();
+  for (const auto& [queue, list] : edits_) {
+    for (const QueueEdit& edit : list) {
+      if (edit.until != Timestamp::never()) lease_ends_.insert({edit.until, {edit.version, queue}});
+    }
+  }
+}
+
+void State::on(const QueueChanged& event) {
+  BERTH_CHECK(queue_at(event.queue) != nullptr);
+  const ClusterConfig file = file_config();
+  QueueEdits edits = edits_;
+  add_edit(edits, event.queue, {event.version, event.user, now_, event.until, event.limits});
+  config_version_ = event.version;
+  configure(with_edits(file, edits), {});
+  set_edits(std::move(edits), file);
+}
+
+void State::on(const QueueChangeEnded& event) {
+  const ClusterConfig file = file_config();
+  QueueEdits edits = edits_;
+  BERTH_CHECK(remove_edit(edits, event.queue, event.change));
+  config_version_ = event.version;
+  configure(with_edits(file, edits), {});
+  set_edits(std::move(edits), file);
+}
+
+void State::on(const RoleBound& event) {
+  if (event.bound) {
+    const auto [at, fresh] = granted_.emplace(event.binding, BindingOrigin{event.user, now_});
+    BERTH_CHECK(fresh);
+  } else {
+    BERTH_CHECK(granted_.erase(event.binding) == 1);
+  }
+}
+
+void State::on(const SubjectBlocked& event) {
+  if (event.blocked) {
+    const auto [at, fresh] = blocked_.emplace(event.subject, BindingOrigin{event.user, now_});
+    BERTH_CHECK(fresh);
+  } else {
+    BERTH_CHECK(blocked_.erase(event.subject) == 1);
+  }
+}
+
+std::vector<RoleBinding> State::bindings() const {
+  std::vector<RoleBinding> all;
+  for (const RoleBinding& binding : config_.roles) {
+    if (!blocked_.contains(binding.subject)) all.push_back(binding);
+  }
+  for (const auto& [binding, origin] : granted_) {
+    if (!blocked_.contains(binding.subject)) all.push_back(binding);
+  }
+  return all;
+}
+
+SavedDelegation State::saved_delegation() const {
+  return {file_config_,
+          {edits_.begin(), edits_.end()},
+          {granted_.begin(), granted_.end()},
+          {blocked_.begin(), blocked_.end()}};
+}
+
+void State::load_delegation(SavedDelegation saved) {
+  QueueEdits edits(saved.edits.begin(), saved.edits.end());
+  set_edits(std::move(edits), saved.file.value_or(config_));
+  granted_.insert(saved.granted.begin(), saved.granted.end());
+  blocked_.insert(saved.blocked.begin(), saved.blocked.end());
+}
+
+}  // namespace berth::state
