@@ -51,14 +51,18 @@ void Cluster::Impl::observe(Kind kind, const boost::json::object& object, bool d
   if (kind == Kind::kPod) return observe_pod(object, deleted);
   if (kind == Kind::kNamespace && deleted) namespaces_.erase(id);
   if (kind == Kind::kNamespace && !deleted) namespaces_[id] = terms_of_namespace(object);
-  if (owns_pods(kind)) observe_owner(id, deleted ? Workload{} : read_workload(kind, object), deleted);
+  if (!owns_pods(kind)) return;
+  observe_owner(id, deleted ? Workload{} : read_workload(kind, object), deleted);
+  observe_suspension(kind, id, object, deleted);
 }
 
 void Cluster::Impl::gone(Kind kind, const std::string& id) {
   if (kind == Kind::kNode) return node_gone(id);
   if (kind == Kind::kPod) return pod_gone(id);
   if (kind == Kind::kNamespace) namespaces_.erase(id);
-  if (owns_pods(kind)) observe_owner(id, {}, true);
+  if (!owns_pods(kind)) return;
+  suspensions_.erase(id);
+  observe_owner(id, {}, true);
 }
 
 // What was known and is not in the whole list has gone while nobody watched.
@@ -95,6 +99,7 @@ void Cluster::Impl::open() {
   std::vector<std::string> keys;
   for (const auto& [key, group] : groups_) keys.push_back(key);
   for (const std::string& key : keys) consider(key);
+  for (const auto& [id, unused] : suspensions_) settle_suspension(id);
 }
 
 void Cluster::Impl::tick() {
@@ -108,7 +113,7 @@ void Cluster::Impl::tick() {
   }
   std::vector<std::string> groups;
   for (auto& [key, group] : groups_) {
-    watch_desertion(group);
+    if (group.ownerless || !suspensions_.contains(key) || !is_admitted_by_suspension(group)) watch_desertion(group);
     explain_wait(key, group);
     constexpr std::int64_t kAskAgainMs = 60'000;
     if (!group.refused_at.is_never() && now_ - group.refused_at >= kAskAgainMs) groups.push_back(key);
@@ -117,6 +122,7 @@ void Cluster::Impl::tick() {
     groups_[key].refused_at = Timestamp::never();
     consider(key);
   }
+  for (const auto& [id, unused] : suspensions_) settle_suspension(id);
   for (auto& [uid, pod] : pods_) {
     constexpr std::int64_t kUnknownOwnerMs = 10'000;
     if (pod.object.ours && pod.group.empty() && now_ - pod.seen >= kUnknownOwnerMs && waits_to_be_bound(pod)) {

@@ -57,8 +57,10 @@ std::string Cluster::Impl::group_of(const Pod& pod, std::int32_t& size, std::str
     std::string id = id_of_job(pod);
     const auto known = owners_.find(id);
     if (known == owners_.end()) return {};
-    if (known->second.size() > 1) {
-      size = known->second.size();
+    const auto group = groups_.find(id);
+    const bool admitted = group != groups_.end() && is_admitted_by_suspension(group->second);
+    if (admitted || known->second.size() > 1) {
+      size = admitted && group->second.size > 0 ? group->second.size : known->second.size();
       name = wish.owner_name;
       return id;
     }
@@ -241,23 +243,28 @@ TaskGroup Cluster::Impl::task_group_of(const Pod& pod) const {
 
 // Returns the job that the waiting pods are, or nothing if they may not be scheduled: then its pods say why.
 std::optional<JobSpec> Cluster::Impl::job_of(const Group& group, const std::vector<Pod*>& pods) {
-  std::string why;
+  Refusal why;
+  auto job = spec_of(group.name, pods, why);
+  if (job) return job;
+  for (Pod* pod : pods) tell(*pod, why.reason, why.text, true);
+  return {};
+}
+
+std::optional<JobSpec> Cluster::Impl::spec_of(const std::string& name, const std::vector<Pod*>& pods,
+                                              Refusal& why) const {
   for (const Pod* pod : pods) {
-    if (why.empty()) why = pod->object.wish.problem;
+    if (why.text.empty()) why = {"NotSchedulable", pod->object.wish.problem};
   }
   const Pod& first = *pods.front();
-  const bool understood = why.empty();
-  const std::string queue = understood ? queue_of(first, why) : std::string();
-  const bool in_queue = why.empty();
-  if (in_queue) why = why_not_its_class(first);
-  if (!why.empty()) {
-    const char* reason = in_queue ? "PriorityClassNotAllowed" : understood ? "QueueNotAllowed" : "NotSchedulable";
-    for (Pod* pod : pods) tell(*pod, reason, why, true);
-    return {};
-  }
+  if (!why.text.empty()) return {};
+  why.reason = "QueueNotAllowed";
+  const std::string queue = queue_of(first, why.text);
+  if (!why.text.empty()) return {};
+  why = {"PriorityClassNotAllowed", why_not_its_class(first)};
+  if (!why.text.empty()) return {};
   const PodWish& wish = first.object.wish;
   JobSpec job;
-  job.name = job_name(group.name);
+  job.name = job_name(name);
   job.queue = queue;
   job.user = "kubernetes:" + shown(first.object.name_space, 80);
   const bool serves = first.object.member.serves || wish.owner_kind == "ReplicaSet" || wish.owner_kind == "StatefulSet";
@@ -344,6 +351,10 @@ void Cluster::Impl::refused(const std::string& key, const std::string& why) {
     group.refused_at = now_;
     group.key.clear();
     for (Pod* pod : waiting_pods(group)) tell(*pod, "NotAccepted", why, true);
+    if (const auto suspended = suspensions_.find(group_key); suspended != suspensions_.end()) {
+      suspended->second.refused_at = now_;
+      tell_owner(suspended->second, "NotAccepted", why);
+    }
     return;
   }
 }
@@ -356,6 +367,7 @@ void Cluster::Impl::finished(JobId job, bool cancelled) {
   const auto found = groups_.find(key);
   if (found == groups_.end()) return;
   Group& group = found->second;
+  if (cancelled && is_admitted_by_suspension(group)) cancel_suspended(key, job);
   group.job = JobId::none();
   group.cancelled = cancelled;
   group.deserted_since = Timestamp::never();
@@ -373,6 +385,8 @@ void Cluster::Impl::finished(JobId job, bool cancelled) {
 void Cluster::Impl::waits(JobId job, const std::string& why) {
   const auto known = group_of_job_.find(job);
   if (known == group_of_job_.end()) return;
+  if (const auto suspended = suspensions_.find(known->second); suspended != suspensions_.end())
+    tell_owner(suspended->second, "Waiting", why);
   bool first = true;
   for (Pod* pod : waiting_pods(groups_.at(known->second))) {
     tell(*pod, "Waiting", why, first);

@@ -14,6 +14,7 @@
 #include "kube/node_object.h"
 #include "kube/owner_object.h"
 #include "kube/pod_object.h"
+#include "kube/suspension.h"
 #include "kube/workload.h"
 
 namespace berth::kube {
@@ -105,10 +106,27 @@ class Cluster::Impl {
     std::optional<TaskExited> exit;
     Timestamp exit_told;
   };
-  enum class Asked { kBind, kLook, kMark, kDelete, kTell, kCreate, kServe };
+  enum class Asked { kBind, kLook, kMark, kDelete, kTell, kCreate, kServe, kSuspend };
   struct Call {
     Asked asked = Asked::kTell;
     TaskKey task;
+  };
+
+  struct Suspended {
+    Suspension object;
+    bool asked = false;  // the last `suspend` that was asked for
+    Timestamp asked_at = Timestamp::never();
+    Timestamp refused_at = Timestamp::never();
+    std::string told;  // the last text of its Events
+  };
+  // Why pods are not submitted.
+  struct Refusal {
+    std::string reason;
+    std::string text;
+  };
+  // What an Event is about.
+  struct Subject {
+    std::string api_version, kind, name_space, name, uid;
   };
 
   // nodes
@@ -140,6 +158,7 @@ class Cluster::Impl {
   static bool comes_before(const Pod& a, const Pod& b);
   std::vector<Pod*> waiting_pods(const Group& group);
   std::optional<JobSpec> job_of(const Group& group, const std::vector<Pod*>& pods);
+  std::optional<JobSpec> spec_of(const std::string& name, const std::vector<Pod*>& pods, Refusal& why) const;
   std::string queue_of(const Pod& pod, std::string& why) const;
   std::string why_not_its_class(const Pod& pod) const;
   TaskGroup task_group_of(const Pod& pod) const;
@@ -152,6 +171,16 @@ class Cluster::Impl {
   bool split_off(const std::string& group_key);
   bool needs_no_pod(const TaskKey& key) const;
   static std::string text_of_owner(const Pod& pod);
+
+  // suspended objects
+  static bool is_admitted_by_suspension(const Group& group);
+  void observe_suspension(Kind kind, const std::string& id, const boost::json::object& object, bool deleted);
+  void settle_suspension(const std::string& id);
+  void submit_suspended(const std::string& id, Suspended& known);
+  void send_suspend(Suspended& known, bool suspend, const std::string& cancelled);
+  void cancel_suspended(const std::string& id, JobId job);
+  bool leaves_by_suspension(const TaskKey& key);
+  void tell_owner(Suspended& known, const std::string& reason, const std::string& text);
 
   // tasks
   void start(const StartTask& effect);
@@ -189,6 +218,7 @@ class Cluster::Impl {
   void send_delete(const TaskKey& key, Task& task, const Pod& pod);
   void send_stray_delete(Pod& pod);
   void send_mark(const TaskKey& key, const Pod& pod);
+  void send_event(const Subject& subject, const std::string& reason, const std::string& message);
   void tell(Pod& pod, const std::string& reason, const std::string& text, bool with_event);
 
   void open();
@@ -206,6 +236,7 @@ class Cluster::Impl {
   std::map<std::string, Usage> foreign_;        // by node
   std::map<std::string, NamespaceTerms> namespaces_;
   std::map<std::string, Workload> owners_;                 // by the id of the object (cluster.cc)
+  std::map<std::string, Suspended> suspensions_;           // by the id of the object
   std::map<std::string, std::set<std::string>> by_owner_;  // uids of pods
   std::map<std::string, Pod> pods_;                        // by uid
   std::map<std::string, Group> groups_;

@@ -91,26 +91,29 @@ void Cluster::Impl::tell(Pod& pod, const std::string& reason, const std::string&
   send({0, Method::kPatch, path_of(object) + "/status", "application/strategic-merge-patch+json",
         json::serialize(json::object{{"status", {{"conditions", json::array{condition}}}}}), false},
        Asked::kTell, {});
-  if (!with_event) return;
+  if (with_event) send_event({"v1", "Pod", object.name_space, object.name, object.uid}, reason, message);
+}
+
+void Cluster::Impl::send_event(const Subject& subject, const std::string& reason, const std::string& message) {
   const std::string time = seconds_of(now_);
   const json::object event{
       {"apiVersion", "v1"},
       {"kind", "Event"},
-      {"metadata", {{"generateName", object.name.substr(0, 200) + "."}, {"namespace", object.name_space}}},
+      {"metadata", {{"generateName", subject.name.substr(0, 200) + "."}, {"namespace", subject.name_space}}},
       {"involvedObject",
-       {{"apiVersion", "v1"},
-        {"kind", "Pod"},
-        {"name", object.name},
-        {"namespace", object.name_space},
-        {"uid", object.uid}}},
+       {{"apiVersion", subject.api_version},
+        {"kind", subject.kind},
+        {"name", subject.name},
+        {"namespace", subject.name_space},
+        {"uid", subject.uid}}},
       {"reason", reason},
-      {"message", message},
+      {"message", shown(message, kMostMessage)},
       {"type", reason == "Waiting" ? "Normal" : "Warning"},
       {"source", {{"component", options_.scheduler}}},
       {"firstTimestamp", time},
       {"lastTimestamp", time},
       {"count", 1}};
-  send({0, Method::kPost, "/api/v1/namespaces/" + object.name_space + "/events", std::string(kJson),
+  send({0, Method::kPost, "/api/v1/namespaces/" + subject.name_space + "/events", std::string(kJson),
         json::serialize(event), false},
        Asked::kTell, {});
 }

@@ -61,6 +61,7 @@ void Cluster::Impl::start(const StartTask& effect) {
   }
   waiting_tasks_.insert(key);
   try_bind(key, task);
+  if (group != group_of_job_.end()) settle_suspension(group->second);
 }
 
 // Takes the pod that carries the key of the task already, from before a restart.
@@ -235,10 +236,16 @@ void Cluster::Impl::stop(const TaskKey& key, std::int64_t grace_s) {
   if (found == tasks_.end() || found->second.phase == TaskPhase::kExited) return;
   Task& task = found->second;
   task.grace_s = std::max<std::int64_t>(1, task.stopping ? std::min(task.grace_s, grace_s) : grace_s);
+  const bool again = task.stopping;
   task.stopping = true;
+  const bool is_left_to_its_controller = leaves_by_suspension(key) && !again;
   if (task.phase == TaskPhase::kWaitsForPod)
     return exit_task(key, task, {ExitReason::kKilled, 137, "it was stopped before it had a pod"});
   if (task.phase == TaskPhase::kBinding) return;  // its end follows the answer
+  if (is_left_to_its_controller) {
+    task.delete_asked = now_;  // if it is still there some seconds later, it is deleted as others are
+    return;
+  }
   if (const auto pod = pods_.find(task.pod); pod != pods_.end()) send_delete(key, task, pod->second);
 }
 
@@ -301,6 +308,10 @@ void Cluster::Impl::answered(std::uint64_t id, int status, std::string_view body
   calls_.erase(call);
   if (asked.asked == Asked::kTell) {
     if (status == 403) warn("the API server allows no events or conditions of pods: " + shown(body, 200));
+    return;
+  }
+  if (asked.asked == Asked::kSuspend) {
+    if (status >= 400) warn("the API server does not let berth suspend an object: " + shown(body, 300));
     return;
   }
   const auto found = tasks_.find(asked.task);

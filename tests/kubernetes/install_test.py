@@ -13,7 +13,7 @@ from server import berth_binary
 FORBIDDEN = [("get", "secrets"), ("list", "secrets"), ("create", "pods"), ("create", "pods/exec"), ("create", "pods/eviction"),
              ("patch", "nodes"), ("delete", "nodes"), ("update", "pods"), ("patch", "pods"), ("get", "configmaps"),
              ("escalate", "clusterroles"), ("impersonate", "users"), ("create", "serviceaccounts/token"),
-             ("update", "leases.coordination.k8s.io"), ("patch", "jobs.batch"), ("create", "rolebindings.rbac.authorization.k8s.io")]
+             ("update", "leases.coordination.k8s.io"), ("delete", "jobs.batch"), ("create", "rolebindings.rbac.authorization.k8s.io")]
 
 
 def the_manifests_are_taken_and_a_pod_is_made(cluster, kubeconfig):

@@ -257,6 +257,39 @@ def completed_pods_of_a_Job_are_not_run_again(cluster, kubeconfig):
         wait_until(lambda: fleet.outcomes("train") == ["succeeded"], lambda: str(fleet.berth("jobs", "--all", code=None)))
 
 
+def a_suspended_Job_is_admitted_by_lifting_suspend_and_sent_away_by_setting_it(cluster, kubeconfig):
+    """Kubernetes' own controller makes and deletes the pods. The stop costs nothing of the backoffLimit, which is 0."""
+    config = {"queues": {"red": {"guaranteed": {"gpus": 8}}, "blue": {"guaranteed": {"gpus": 0}}}}
+    with Fleet(cluster, kubeconfig, config=config, queues="red, blue") as fleet:
+        fleet.add_nodes(1)
+        path = f"/apis/batch/v1/namespaces/{fleet.namespace}/jobs"
+
+        def make(name, queue):
+            cluster.make(path, {"metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": queue}}, "spec": {
+                "suspend": True, "parallelism": 2, "completions": 2, "completionMode": "Indexed", "backoffLimit": 0,
+                "template": template(fleet, 4)}})
+
+        def is_suspended(name):
+            return cluster.get(f"{path}/{name}")["spec"]["suspend"]
+        make("lent", "blue")
+        fleet.wait_bound("lent", 2)
+        assert not is_suspended("lent")
+        fleet.server.kill()
+        fleet.start()
+        make("owed", "red")  # its queue takes back what it has lent
+        fleet.wait_bound("owed", 2, 90)
+        assert is_suspended("lent") and not is_suspended("owed") and not fleet.bound("lent"), fleet.states()
+        assert not cluster.get(f"{path}/lent")["status"].get("failed"), cluster.get(f"{path}/lent")["status"]
+        wait_until(lambda: [text for text in cluster.events_of(fleet.namespace, "lent") if "GPU" in text], "it says why it waits")
+        fleet.check_room()
+        cluster.kubectl("delete", "job", "owed", "-n", fleet.namespace)
+        fleet.wait_bound("lent", 2, 90)
+        job = next(one for one in fleet.server.all("/v1/jobs") if one["name"] == "lent")
+        fleet.berth("cancel", str(job["id"]))
+        wait_until(lambda: is_suspended("lent") and not fleet.pods("lent"), lambda: f"it is sent away: {fleet.states()}")
+        assert cluster.get(f"{path}/lent")["metadata"]["annotations"]["berth.dev/cancelled"] == f"job {job['id']}"
+
+
 def a_priority_class_that_is_not_the_namespace_s_is_refused_by_name(cluster, kubeconfig):
     with Fleet(cluster, kubeconfig) as fleet:
         fleet.add_nodes(1)
@@ -273,4 +306,5 @@ if __name__ == "__main__":
     sys.exit(main([the_jobs_of_a_JobSet_are_one_gang_in_the_queue_of_its_label, *map(gang_of, GANGS),
                    a_kind_that_is_installed_later_is_noticed, without_the_right_to_read_a_kind_berth_runs_and_says_so,
                    completed_pods_of_a_Job_are_not_run_again,
+                   a_suspended_Job_is_admitted_by_lifting_suspend_and_sent_away_by_setting_it,
                    a_priority_class_that_is_not_the_namespace_s_is_refused_by_name]))

@@ -69,6 +69,9 @@ std::vector<Right> useful_rights(const std::vector<kube::Resource>& watched) {
   for (const kube::Resource& resource : watched) {
     if (resource.extra) add_reading(resource, rights);
   }
+  rights.push_back({"patch", "batch", "jobs", "", ""});  // to lift `suspend`
+  rights.push_back({"patch", "jobset.x-k8s.io", "jobsets", "", ""});
+  rights.push_back({"patch", "trainer.kubeflow.org", "trainjobs", "", ""});
   return rights;
 }
 
