@@ -137,6 +137,7 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
   if (!now.node.empty()) pod.object.wish = {};  // it is bound: what it asked for is not needed any more
   follow(uid, pod);
   count_foreign(pod);
+  count_pod(pod);
   consider(pod.group);
 }
 
@@ -145,6 +146,11 @@ void Cluster::Impl::pod_gone(const std::string& uid) {
   if (found == pods_.end()) return;
   Pod pod = std::move(found->second);
   pods_.erase(found);
+  if (!pod.counted_on.empty()) {
+    Pod none;
+    none.counted_on = pod.counted_on;
+    count_pod(none);
+  }
   if (!pod.foreign_on.empty()) {
     pod.object.phase = PodPhase::kSucceeded;
     count_foreign(pod);

@@ -62,6 +62,7 @@ class Cluster::Impl {
     std::int32_t role = 0;                        // place of its role in the gang
     std::int32_t rank = -1;                       // in the gang; -1: not known
     std::optional<TaskKey> assigned;              // the task that it is, or that it is being bound as
+    std::string counted_on;                       // the node that it is a pod of; empty: none
     std::string foreign_on;                       // the node where its use is counted as foreign; empty: it is not
     Usage foreign;                                // what is counted there
     std::string told;                             // the last text of its condition
@@ -76,6 +77,7 @@ class Cluster::Impl {
     NodeStatus status = NodeStatus::kReady;
     std::set<std::size_t> blocked;  // GPUs that stand for those that foreign pods use
     Timestamp fewer_since = Timestamp::never();
+    Timestamp overfull_at = Timestamp::never();  // a task was to start on it that would have been one pod too many
   };
   struct Group {
     std::string name;
@@ -140,6 +142,9 @@ class Cluster::Impl {
   bool runs_tasks(const std::string& node) const;
   std::size_t foreign_gpus(const std::string& name, const Node& node) const;
   bool is_unsettled(const std::string& name, const Node& node) const;
+  void count_pod(Pod& pod);
+  bool takes_pods(const Node& node) const;
+  bool is_one_too_many(const TaskKey& key, Task& task);
 
   // groups of pods
   bool carries_its_task(const std::string& uid, const Pod& pod) const;
@@ -231,9 +236,10 @@ class Cluster::Impl {
   bool open_ = false;  // each kind was listed once
   Timestamp opened_;
   std::set<Kind> listed_;
-  std::map<Kind, std::set<std::string>> seen_;  // since begin_list
-  std::map<std::string, Node> nodes_;           // by name
-  std::map<std::string, Usage> foreign_;        // by node
+  std::map<Kind, std::set<std::string>> seen_;   // since begin_list
+  std::map<std::string, Node> nodes_;            // by name
+  std::map<std::string, Usage> foreign_;         // by node
+  std::map<std::string, std::int64_t> pods_on_;  // by node; also of nodes that are not known yet
   std::map<std::string, NamespaceTerms> namespaces_;
   std::map<std::string, Workload> owners_;                 // by the id of the object (cluster.cc)
   std::map<std::string, Suspended> suspensions_;           // by the id of the object

@@ -62,6 +62,11 @@ NodeSpec Cluster::Impl::spec_of(const std::string& name, const Node& node) const
   spec.memory_mib = std::max<std::int64_t>(0, spec.memory_mib - foreign.memory_mib);
   for (std::size_t index = 0; index < spec.gpus.size(); ++index)
     spec.gpus[index].healthy = !node.blocked.contains(index);
+  if (!takes_pods(node)) {
+    const Taint full{"berth.dev/no-more-pods", ""};
+    const auto after = [](const Taint& a, const Taint& b) { return a.key < b.key; };
+    spec.taints.insert(std::lower_bound(spec.taints.begin(), spec.taints.end(), full, after), full);
+  }
   return spec;
 }
 
@@ -74,7 +79,8 @@ std::size_t Cluster::Impl::foreign_gpus(const std::string& name, const Node& nod
 
 // Returns true if time alone may change what is reported of the node.
 bool Cluster::Impl::is_unsettled(const std::string& name, const Node& node) const {
-  return !node.fewer_since.is_never() || node.blocked.size() != foreign_gpus(name, node);
+  return !node.overfull_at.is_never() || !node.fewer_since.is_never() ||
+         node.blocked.size() != foreign_gpus(name, node);
 }
 
 // Chooses which of the counted GPUs stand for those of foreign pods: idle ones, and those that did before.
@@ -109,6 +115,7 @@ void Cluster::Impl::update_node(const std::string& name, Node& node) {
   }
   if (!node.object.ready && !node.registered) return;  // it joins when it is ready
   update_foreign_gpus(name, node);
+  if (takes_pods(node)) node.overfull_at = Timestamp::never();
   NodeSpec spec = spec_of(name, node);
   if (node.registered && spec.gpus.size() < node.registered->gpus.size() && runs_tasks(name)) {
     if (node.fewer_since.is_never()) node.fewer_since = now_;

@@ -122,11 +122,12 @@ void Cluster::Impl::try_bind(const TaskKey& key, Task& task) {
     return exit_task(key, task, {ExitReason::kExited, 0, "its completion index has succeeded before"});
   }
   Pod* pod = pod_for(key, task);
-  if (pod == nullptr) return;
+  if (pod == nullptr || is_one_too_many(key, task)) return;
   task.pod = pod->object.uid;
   task.phase = TaskPhase::kBinding;
   task.since = now_;
   pod->assigned = key;
+  count_pod(*pod);
   waiting_tasks_.erase(key);
   send_binding(key, task, *pod);
 }
@@ -178,6 +179,7 @@ void Cluster::Impl::fail_start(const TaskKey& key, Task& task, const std::string
   if (const auto pod = pods_.find(task.pod); pod != pods_.end()) {
     pod->second.assigned.reset();
     count_foreign(pod->second);
+    count_pod(pod->second);
   }
   task.pod.clear();
   exit_task(key, task, {ExitReason::kStartFailed, 1, why});

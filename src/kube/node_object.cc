@@ -125,6 +125,9 @@ Result<NodeObject> read_node(const json::object& node, const std::string& cell,
   if (!cpu) return cpu.error();
   const auto memory = amount_of(node, "memory", mib_of);
   if (!memory) return memory.error();
+  const auto pods = amount_of(node, "pods", whole_of);
+  if (!pods) return pods.error();
+  object.pods = *pods;
   spec.cpu_milli = *cpu;
   spec.memory_mib = *memory;
   if (auto ok = read_gpus(node, object); !ok) return ok.error();

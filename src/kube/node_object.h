@@ -20,6 +20,7 @@ struct NodeObject {
   bool ready = false;
   std::string why;                 // not ready: the condition's reason and message
   bool out_of_service = false;     // its taint vouches that nothing runs there any more
+  std::int64_t pods = 0;           // that it takes at a time; 0: it does not say
   std::vector<std::string> notes;  // what of it was not understood
 };
 
