@@ -287,7 +287,8 @@ def a_suspended_Job_is_admitted_by_lifting_suspend_and_sent_away_by_setting_it(c
         job = next(one for one in fleet.server.all("/v1/jobs") if one["name"] == "lent")
         fleet.berth("cancel", str(job["id"]))
         wait_until(lambda: is_suspended("lent") and not fleet.pods("lent"), lambda: f"it is sent away: {fleet.states()}")
-        assert cluster.get(f"{path}/lent")["metadata"]["annotations"]["berth.dev/cancelled"] == f"job {job['id']}"
+        wait_until(lambda: cluster.get(f"{path}/lent")["metadata"].get("annotations", {}).get("berth.dev/cancelled") ==
+                   f"job {job['id']}", "the Job says who cancelled it")
 
 
 def a_priority_class_that_is_not_the_namespace_s_is_refused_by_name(cluster, kubeconfig):
