@@ -652,12 +652,13 @@ void Declarations::declare_others() {
   add_format(pricing, prices->format, kShort);
 
   auto policy = std::make_shared<PolicyOptions>();
-  CLI::App& ruling = command("Configuration", "policy", "Admission rules: show those in force, try others on past jobs",
+  CLI::App& ruling = command("Configuration", "policy", "Admission rules: show them, set them, try others on past jobs",
                              "berth policy show --queue research/nlp\n"
+                             "  berth policy apply rules.yaml --queue research/nlp\n"
                              "  berth policy test rules.yaml --queue research --last 30d",
                              policy);
-  one_of(ruling.add_option("ACTION", policy->action, "show or test (show)"), {"show", "test"});
-  ruling.add_option("FILE", policy->file, "test: rules under the key admission; - is standard input");
+  one_of(ruling.add_option("ACTION", policy->action, "show, apply or test (show)"), {"show", "apply", "test"});
+  ruling.add_option("FILE", policy->file, "rules under the key admission; - is standard input");
   ruling.add_option("--queue", policy->queue, "the queue at which they are; the root if absent")->type_name("QUEUE");
   ruling.add_option("--last", policy->last, "test: jobs of this time (30d)")->type_name("TIME");
   add_show(ruling, policy->show);

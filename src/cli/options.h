@@ -228,7 +228,7 @@ struct PricesOptions {
 };
 struct PolicyOptions {
   ShowOptions show;
-  std::string action = "show";  // or test
+  std::string action = "show";  // or apply, test
   std::string file;
   std::string queue;         // empty: the root
   std::string last = "30d";  // test: jobs that live or have finished so long ago at most

@@ -28,11 +28,27 @@ std::vector<const state::QueueState*> queues_down_to(const state::State& state, 
 AdmissionVerdict judge(const state::State& state, const JobSpec& spec, std::optional<Role> role) {
   AdmissionVerdict verdict;
   for (const state::QueueState* queue : queues_down_to(state, spec.queue)) {
-    for (const AdmissionRule& rule : queue->admission) {
-      if (applies(rule, spec, role)) judge_by(*queue, rule, spec, verdict);
+    for (const auto* rules : {&queue->admission, &queue->own_admission}) {
+      for (const AdmissionRule& rule : *rules) {
+        if (applies(rule, spec, role)) judge_by(*queue, rule, spec, verdict);
+      }
     }
   }
   return verdict;
+}
+
+Result<Reply> set_rules(Batch& batch, const SetRules& command) {
+  const state::QueueState* queue = batch.state().queue_at(command.queue);
+  if (queue == nullptr || queue->removed) return not_found("no such queue '" + command.queue.substr(0, 200) + "'");
+  if (const auto mistakes = mistakes_in(command.rules); !mistakes.empty()) return invalid(mistakes.front());
+  for (const AdmissionRule& rule : command.rules) {
+    const auto same = [&](const AdmissionRule& one) { return one.name == rule.name; };
+    if (std::any_of(queue->admission.begin(), queue->admission.end(), same))
+      return conflict("rule '" + rule.name + "': the configuration has a rule of this name here; take another name");
+  }
+  if (queue->own_admission == command.rules) return Reply{.job = {}, .unchanged = true};
+  batch.emit(RulesSet{command.queue, command.rules, command.user});
+  return Reply{};
 }
 
 Result<void> result_of(const AdmissionVerdict& verdict) {

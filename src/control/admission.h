@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "control/batch.h"
+#include "control/handle.h"
+#include "model/command.h"
 #include "model/job.h"
 #include "model/role.h"
 #include "state/state.h"
@@ -26,6 +29,10 @@ std::vector<const state::QueueState*> queues_down_to(const state::State& state, 
 
 // Requires: the queue of the job exists.
 AdmissionVerdict judge(const state::State& state, const JobSpec& spec, std::optional<Role> role);
+
+// Sets the rules of a queue beside those of the configuration. Error: no such queue, or a rule that breaks
+// mistakes_in() or has the name of one that the configuration has there.
+Result<Reply> set_rules(Batch& batch, const SetRules& command);
 
 // The error of a verdict with refusals, a line for each.
 Result<void> result_of(const AdmissionVerdict& verdict);

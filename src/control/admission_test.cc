@@ -81,4 +81,44 @@ TEST_CASE("admission: the rules in force are those of the configuration in force
   CHECK_EQ(loaded->digest(), fleet.state.digest());
 }
 
+TEST_CASE("admission: rules of a command stand beside those of the configuration, and outlive another one") {
+  RuledFleet fleet;
+  const AdmissionRule none = at_most("none", 0, AdmissionMode::kEnforce);
+  const JobSpec job = RuledFleet::asking("a/b", 1);
+  fleet.command(SetRules{"a", {none}, "lea"});
+  CHECK(fleet.command(SetRules{"a", {none}, "lea"}).unchanged);
+  CHECK_EQ(judge(fleet.state, job, Role::kMember).refusals.size(), 1);
+  const auto loaded = state::State::load(fleet.state.save());
+  REQUIRE(loaded.has_value());
+  CHECK_EQ(loaded->digest(), fleet.state.digest());
+  CHECK_EQ(judge(*loaded, job, Role::kMember).refusals.size(), 1);
+  ClusterConfig other = fleet.state.config();
+  other.queues[0].weight = 2;
+  fleet.command(ApplyConfig{other, "op"});
+  CHECK_EQ(judge(fleet.state, job, Role::kMember).refusals.size(), 1);
+  fleet.command(SetRules{"a", {}, "lea"});
+  CHECK(judge(fleet.state, job, Role::kMember).refusals.empty());
+}
+
+TEST_CASE("admission: rules that cannot be set are refused and change nothing") {
+  RuledFleet fleet;
+  const AdmissionRule none = at_most("none", 0, AdmissionMode::kEnforce);
+  CHECK(fleet.try_command(SetRules{"x", {none}, "lea"}).error().code == ErrorCode::kNotFound);
+  CHECK(fleet.try_command(SetRules{"a", {none, none}, "lea"}).error().code == ErrorCode::kInvalid);
+  CHECK(fleet.try_command(SetRules{"a", {at_most("big", 1, AdmissionMode::kWarn)}, "lea"}).error().code ==
+        ErrorCode::kConflict);
+  CHECK(judge(fleet.state, RuledFleet::asking("a/b", 1), Role::kMember).refusals.empty());
+}
+
+TEST_CASE("admission: a queue that is removed takes its rules along") {
+  RuledFleet fleet;
+  fleet.command(SetRules{"c", {at_most("none", 0, AdmissionMode::kEnforce)}, "lea"});
+  const ClusterConfig with = fleet.state.config();
+  ClusterConfig without = with;
+  without.queues.pop_back();
+  fleet.command(ApplyConfig{without, "op"});
+  fleet.command(ApplyConfig{with, "op"});
+  CHECK(judge(fleet.state, RuledFleet::asking("c", 1), Role::kMember).refusals.empty());
+}
+
 }  // namespace berth::control

@@ -570,6 +570,7 @@ Result<Reply> on(Batch& batch, const MarkBudget& command) { return mark_budget(b
 Result<Reply> on(Batch& batch, const SetQueue& command) { return set_queue(batch, command); }
 Result<Reply> on(Batch& batch, const UndoQueueChange& command) { return undo_queue_change(batch, command); }
 Result<Reply> on(Batch& batch, const BindRole& command) { return bind_role(batch, command); }
+Result<Reply> on(Batch& batch, const SetRules& command) { return set_rules(batch, command); }
 Result<Reply> on(Batch& batch, const BlockSubject& command) { return block_subject(batch, command); }
 
 Result<Reply> on(Batch& batch, const ReportGpuHealth& command) {

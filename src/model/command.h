@@ -132,6 +132,12 @@ struct BindRole {
   std::string user;
 };
 // Ends all access of a subject, or lifts that.
+// Sets the admission rules of a queue beside those of the configuration, as a whole.
+struct SetRules {
+  std::string queue;  // empty: the root
+  std::vector<AdmissionRule> rules;
+  std::string user;
+};
 struct BlockSubject {
   std::string subject;
   bool blocked = true;
@@ -173,10 +179,10 @@ struct ReportCheckpoint {
   std::int64_t step = 0;
 };
 
-using Command =
-    std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode, RegisterNode,
-                 ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited, ReportCheckpoint,
-                 PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages, ConfirmClock, CreateToken, RevokeToken,
-                 ApplyPrices, CloseMonth, CorrectBill, MarkBudget, SetQueue, UndoQueueChange, BindRole, BlockSubject>;
+using Command = std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode,
+                             RegisterNode, ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited,
+                             ReportCheckpoint, PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages,
+                             ConfirmClock, CreateToken, RevokeToken, ApplyPrices, CloseMonth, CorrectBill, MarkBudget,
+                             SetQueue, UndoQueueChange, BindRole, BlockSubject, SetRules>;
 
 }  // namespace berth

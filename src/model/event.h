@@ -632,6 +632,17 @@ struct SubjectBlocked {
   }
 };
 
+// The admission rules that a command has set at a queue, beside those of the configuration, are these from now on.
+struct RulesSet {
+  std::string queue;  // empty: the root
+  std::vector<AdmissionRule> rules;
+  std::string user;
+  static constexpr auto fields() {
+    return field_list(field("queue", &RulesSet::queue), field("rules", &RulesSet::rules),
+                      field("user", &RulesSet::user));
+  }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
@@ -640,7 +651,7 @@ using Event =
                  AttemptShrunk, ReservationMade, ReservationDropped, StartsSought, ServiceUpdated, GuaranteeChanged,
                  MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged,
                  ClockConfirmed, TokenCreated, TokenRevoked, PricesApplied, MonthClosed, BillCorrected, BudgetMarked,
-                 QueueChanged, QueueChangeEnded, RoleBound, SubjectBlocked>;
+                 QueueChanged, QueueChangeEnded, RoleBound, SubjectBlocked, RulesSet>;
 
 struct EventRecord {
   Seq seq = 0;

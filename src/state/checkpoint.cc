@@ -344,7 +344,7 @@ Result<State> State::load(std::string_view bytes) {
   if (!state.load_money(std::move(money))) return damaged;
   SavedDelegation delegation;
   if (!in.at_end()) in.get(delegation);  // none, or an older checkpoint
-  state.load_delegation(std::move(delegation));
+  if (!state.load_delegation(std::move(delegation))) return damaged;
   if (!in.ok() || !in.at_end() || !state.run_times_.load(run_times) || !state.fragmentation_.load(mix)) return damaged;
   state.jobs_.for_each([&](JobState& job) { state.index_job(job); });
   state.touched_loads_.clear();

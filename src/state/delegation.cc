@@ -56,6 +56,12 @@ void State::on(const SubjectBlocked& event) {
   }
 }
 
+void State::on(const RulesSet& event) {
+  const QueueState* queue = queue_at(event.queue);
+  BERTH_CHECK(queue != nullptr);
+  queue_mut(queue->id).own_admission = event.rules;
+}
+
 std::vector<RoleBinding> State::bindings() const {
   std::vector<RoleBinding> all;
   for (const RoleBinding& binding : config_.roles) {
@@ -68,17 +74,26 @@ std::vector<RoleBinding> State::bindings() const {
 }
 
 SavedDelegation State::saved_delegation() const {
-  return {file_config_,
-          {edits_.begin(), edits_.end()},
-          {granted_.begin(), granted_.end()},
-          {blocked_.begin(), blocked_.end()}};
+  SavedDelegation saved{file_config_,
+                        {edits_.begin(), edits_.end()},
+                        {granted_.begin(), granted_.end()},
+                        {blocked_.begin(), blocked_.end()}};
+  for (const QueueState& queue : queues_) {
+    if (!queue.own_admission.empty()) saved.rules.emplace_back(queue.id, queue.own_admission);
+  }
+  return saved;
 }
 
-void State::load_delegation(SavedDelegation saved) {
+bool State::load_delegation(SavedDelegation saved) {
   QueueEdits edits(saved.edits.begin(), saved.edits.end());
   set_edits(std::move(edits), saved.file.value_or(config_));
   granted_.insert(saved.granted.begin(), saved.granted.end());
   blocked_.insert(saved.blocked.begin(), saved.blocked.end());
+  for (auto& [id, rules] : saved.rules) {
+    if (!id.valid() || id.index() >= queues_.size() || queues_[id.index()].removed) return false;
+    queue_mut(id).own_admission = std::move(rules);
+  }
+  return true;
 }
 
 }  // namespace berth::state

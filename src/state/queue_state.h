@@ -126,8 +126,9 @@ struct QueueState {
   std::int64_t promote_after_ms = 0;             // 0: jobs are never promoted
   EvictionTerms eviction;
   std::optional<BudgetConfig> budget;
-  BudgetMark budget_mark;  // only if it has a budget
-  std::vector<AdmissionRule> admission;
+  BudgetMark budget_mark;                    // only if it has a budget
+  std::vector<AdmissionRule> admission;      // of the configuration
+  std::vector<AdmissionRule> own_admission;  // set by command
 
   PastUsage past;                  // kept only if the configuration states usage_half_life
   Amounts usage;                   // all that is bound below, stopping jobs included

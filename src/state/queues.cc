@@ -162,6 +162,7 @@ void State::configure_queues(const ClusterConfig& config) {
     queue.evictions = {};
     queue.budget.reset();
     queue.admission.clear();
+    queue.own_admission.clear();
     queue.budget_mark = {};
     forget_guarantee_use(queue);
   }

@@ -93,10 +93,12 @@ struct SavedDelegation {
   std::vector<std::pair<std::string, std::vector<QueueEdit>>> edits;
   std::vector<std::pair<RoleBinding, BindingOrigin>> granted;
   std::vector<std::pair<std::string, BindingOrigin>> blocked;
-  bool empty() const { return edits.empty() && granted.empty() && blocked.empty(); }
+  std::vector<std::pair<QueueId, std::vector<AdmissionRule>>> rules = {};  // set by command, by queue
+  bool empty() const { return edits.empty() && granted.empty() && blocked.empty() && rules.empty(); }
   static constexpr auto fields() {
     return field_list(field("file", &SavedDelegation::file), field("edits", &SavedDelegation::edits),
-                      field("granted", &SavedDelegation::granted), field("blocked", &SavedDelegation::blocked));
+                      field("granted", &SavedDelegation::granted), field("blocked", &SavedDelegation::blocked),
+                      field_if_set("rules", &SavedDelegation::rules));
   }
 };
 
@@ -402,6 +404,7 @@ class State {
   void on(const QueueChangeEnded& event);
   void on(const RoleBound& event);
   void on(const SubjectBlocked& event);
+  void on(const RulesSet& event);
   void on(const PricesApplied& event);
   void on(const MonthClosed& event);
   void on(const BillCorrected&) {}
@@ -476,7 +479,7 @@ class State {
   void configure(const ClusterConfig& config, const std::vector<QueueMove>& moves);
   void set_edits(QueueEdits edits, const ClusterConfig& file);
   SavedDelegation saved_delegation() const;
-  void load_delegation(SavedDelegation delegation);
+  bool load_delegation(SavedDelegation delegation);
   void configure_queues(const ClusterConfig& config);
   void configure_limits(QueueState& queue, const QueueConfig& config);
   void configure_eviction(QueueState& queue, const EvictionTermsConfig& terms);

@@ -59,6 +59,7 @@ constexpr std::array kRules{
     Rule{"diffConfig", On::kCluster, Verb::kSeeConfig},
     Rule{"putConfig", On::kCluster, Verb::kChangeConfig},
     Rule{"listRules", On::kRows, Verb::kSeeQueue},
+    Rule{"putRules", On::kRows, Verb::kManageRules},
     Rule{"testRules", On::kRows, Verb::kManageRules},
     Rule{"listQueues", On::kRows, Verb::kSeeQueue},
     Rule{"getQueue", On::kQueue, Verb::kSeeQueue},

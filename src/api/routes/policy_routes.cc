@@ -25,8 +25,8 @@ using http::Responder;
 const std::vector<std::string> kRuleTypes = {"application/json", "application/yaml"};
 constexpr std::size_t kJobsPerRead = 1000;
 
-// The queue that the request names; none: the root. Error: there is none, or the subject may not see it or has not the
-// verb there.
+// The queue that the request names; none: the root, of which everybody knows. Error: there is none, or the subject may
+// not see it or has not the verb there.
 Result<std::string> queue_of(Service& service, const Request& request, policy::Verb verb) {
   const std::string path = text_of(request, "queue");
   bool known = false;
@@ -36,13 +36,19 @@ Result<std::string> queue_of(Service& service, const Request& request, policy::V
   });
   const policy::Decision decision = policy::authorize(request.principal, verb, {path});
   if (known && decision.allowed) return path;
-  if (!known || !policy::authorize(request.principal, policy::Verb::kSeeQueue, {path}).allowed)
-    return not_found("no such queue '" + path.substr(0, 200) + "'");
+  const bool seen = path.empty() || policy::authorize(request.principal, policy::Verb::kSeeQueue, {path}).allowed;
+  if (!known || !seen) return not_found("no such queue '" + path.substr(0, 200) + "'");
   return denial(request, verb, {path}, decision);
 }
 
-json::object rule_view(const AdmissionRule& rule, const std::string& queue) {
-  return {{"queue", queue}, {"name", rule.name}, {"mode", name_of(rule.mode)}, {"rule", rule_document(rule)}};
+void add_rules(json::array& views, const state::QueueState& queue, const std::vector<AdmissionRule>& rules,
+               std::string_view from) {
+  for (const AdmissionRule& rule : rules)
+    views.push_back(json::object{{"queue", queue.path},
+                                 {"name", rule.name},
+                                 {"mode", name_of(rule.mode)},
+                                 {"from", from},
+                                 {"rule", rule_document(rule)}});
 }
 
 void get_rules(Service& service, const Request& request, const Responder& responder) {
@@ -55,7 +61,8 @@ void get_rules(Service& service, const Request& request, const Responder& respon
   Seq seq = 0;
   service.read([&](const View& view) {
     for (const state::QueueState* queue : control::queues_down_to(view.state, *path)) {
-      for (const AdmissionRule& rule : queue->admission) rules.push_back(rule_view(rule, queue->path));
+      add_rules(rules, *queue, queue->admission, "file");
+      add_rules(rules, *queue, queue->own_admission, "command");
     }
     seq = view.state.last_seq();
   });
@@ -119,6 +126,26 @@ void test_rules(Service& service, const Request& request, const Responder& respo
   responder.send(json_answer(trial_view(*trial)));
 }
 
+void put_rules(Service& service, const Request& request, const Responder& responder) {
+  const auto path = queue_of(service, request, policy::Verb::kManageRules);
+  if (!path) {
+    responder.fail(path.error());
+    return;
+  }
+  auto rules = decode_rules(request);
+  if (!rules) {
+    responder.fail(rules.error());
+    return;
+  }
+  service.submit(SetRules{*path, std::move(*rules), request.subject},
+                 [responder, path = *path](const Result<control::Reply>& reply) {
+                   if (reply)
+                     responder.send(json_answer(json::object{{"queue", path}, {"unchanged", reply->unchanged}}));
+                   else
+                     responder.fail(reply.error());
+                 });
+}
+
 }  // namespace
 
 void add_policy_routes(http::Router& router, Service& service) {
@@ -134,6 +161,21 @@ void add_policy_routes(http::Router& router, Service& service) {
                       .tags = {"configuration"},
                       .parameters = {queue}},
               .handler = [&service](const Request& request, const Responder& to) { get_rules(service, request, to); }});
+  router.add({.method = Method::kPut,
+              .pattern = "/v1/rules",
+              .access = Access::kToken,
+              .threads = http::Threads::kReads,
+              .doc = {.operation_id = "putRules",
+                      .summary = "Sets the rules of a queue beside those of the configuration, as a whole.",
+                      .responses = {{.status = 200, .description = "They are in force.", .schema = "RulesSet"},
+                                    {.status = 400, .description = "The rules are malformed."},
+                                    {.status = 404, .description = "There is no such queue."},
+                                    {.status = 409, .description = "The configuration has a rule of this name there."}},
+                      .tags = {"configuration"},
+                      .parameters = {queue},
+                      .request_schema = "RuleDocument",
+                      .request_types = kRuleTypes},
+              .handler = [&service](const Request& request, const Responder& to) { put_rules(service, request, to); }});
   router.add(
       {.method = Method::kPost,
        .pattern = "/v1/rules/test",

@@ -71,8 +71,11 @@ void add_policy_schemas(boost::json::object& schemas) {
        {"items", list("Outermost first.", object("A rule.", {{"queue", text("Where it is set; empty: the root.")},
                                                              {"name", text("Its name.")},
                                                              {"mode", word_of<AdmissionMode>("Its mode.")},
+                                                             {"from", word("Who set it.", {"file", "command"})},
                                                              {"rule", reference("RuleSettings")}}))},
        {"seq", integer("The event up to which the answer goes.")}});
+  schemas["RulesSet"] = object("Rules were set.", {{"queue", text("Where; empty: the root.")},
+                                                   {"unchanged", boolean("They were in force already.")}});
   schemas["RuleTrial"] = trial();
 }
 

@@ -158,6 +158,11 @@ constexpr std::array kTellings{
     Telling{"queue-changed", &queue_changed},
     Telling{"queue-change-ended", &queue_change_ended},
     Telling{"role-bound", &role_bound},
+    Telling{"rules-set",
+            [](const Json& e) {
+              return std::to_string(items(e, "rules").size()) + " admission rules at " +
+                     (show(e, "queue").empty() ? "/" : show(e, "queue")) + by(e);
+            }},
     Telling{"subject-blocked",
             [](const Json& e) {
               return "access of " + show(e, "subject") + (is_true(e, "blocked") ? " ended" : " no longer ended") +

@@ -39,11 +39,14 @@ Result<int> show_rules(const PolicyOptions& options, Session& session) {
   session.out << formatted(at(*answer, "items"), options.show.format, [&] {
     const auto& rules = items(*answer, "items");
     if (rules.empty()) return "no admission rules are in force at " + printable(queue_words(options.queue)) + "\n";
-    Table table(
-        {{"QUEUE", Align::kLeft, true, true}, {"RULE", Align::kLeft, true}, {"MODE"}, {"ASKS", Align::kLeft, true}});
+    Table table({{"QUEUE", Align::kLeft, true, true},
+                 {"RULE", Align::kLeft, true},
+                 {"MODE"},
+                 {"FROM"},
+                 {"ASKS", Align::kLeft, true}});
     for (const Json& rule : rules)
-      table.add(
-          {queue_words(show(rule, "queue")), show(rule, "name"), show(rule, "mode"), rule_words(at(rule, "rule"))});
+      table.add({queue_words(show(rule, "queue")), show(rule, "name"), show(rule, "mode"), show(rule, "from"),
+                 rule_words(at(rule, "rule"))});
     return table.text(table_width(session, options.show.format));
   });
   return kOk;
@@ -85,6 +88,20 @@ std::string trial_text(const Json& trial, std::size_t width) {
   return text;
 }
 
+Result<int> apply_rules(const PolicyOptions& options, Session& session) {
+  const auto body = rules_body(options.file);
+  if (!body) return body.error();
+  const auto answer =
+      answer_of(session.server.put("/v1/rules?queue=" + client::encode_segment(options.queue), *body, ""));
+  if (!answer) return answer.error();
+  session.out << formatted(*answer, options.show.format, [&] {
+    const std::string at = printable(queue_words(options.queue));
+    return is_true(*answer, "unchanged") ? "nothing changes: these rules are in force at " + at + " already\n"
+                                         : "the rules are in force at " + at + "\n";
+  });
+  return kOk;
+}
+
 Result<int> test_rules(const PolicyOptions& options, Session& session) {
   const auto body = rules_body(options.file);
   if (!body) return body.error();
@@ -105,7 +122,7 @@ Result<int> test_rules(const PolicyOptions& options, Session& session) {
 Result<int> run(const PolicyOptions& options, Session& session) {
   if (options.action == "show") return show_rules(options, session);
   if (options.file.empty()) return invalid("FILE is missing: berth policy " + options.action + " rules.yaml");
-  return test_rules(options, session);
+  return options.action == "apply" ? apply_rules(options, session) : test_rules(options, session);
 }
 
 }  // namespace berth::cli

@@ -271,6 +271,7 @@ class Checker : public Witness {
   void on(const QueueChangeEnded& event);
   void on(const RoleBound&) {}
   void on(const SubjectBlocked&) {}
+  void on(const RulesSet&) {}
   void on(const StartsSought&) { count("starts sought"); }
   void on(const ServiceUpdated& event);
   void on(const GuaranteeChanged& event);
