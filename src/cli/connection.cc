@@ -11,6 +11,7 @@
 #include <iostream>
 #include <optional>
 
+#include "cli/client/plain_http.h"
 #include "cli/login/contexts.h"
 #include "cli/login/sign_in.h"
 #include "cli/when.h"
@@ -139,6 +140,9 @@ Result<client::ClientOptions> find_server(const ConnectionOptions& options, cons
   auto token = find_token(options, environment, *context, found.base_url.starts_with(client::kSocketScheme));
   if (!token) return token.error();
   found.token = std::move(*token);
+  if (!found.token.empty() && client::crosses_network_unencrypted(found.base_url))
+    return invalid("the token is not sent to " + found.base_url +
+                   ": it would cross the network unencrypted. Give the server's https:// address (docs/tls.md)");
   found.ca_file = chosen(options.ca, "BERTH_CA");
   found.cert_file = chosen(options.cert, "BERTH_CERT");
   found.key_file = chosen(options.cert_key, "BERTH_KEY");

@@ -21,6 +21,7 @@
 #include "control/node_identity.h"
 #include "daemon/budget_watch.h"
 #include "daemon/exit_code.h"
+#include "daemon/gatekeeper.h"
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
 #include "daemon/issuer_door.h"
@@ -365,6 +366,7 @@ class Daemon::Impl {
     facts.log_end_known = log_->warnings().empty();
     service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, sampler_.get(),
                                                std::move(facts), words_of(options_.keep_finished));
+    gatekeeper_ = std::make_unique<Gatekeeper>(options_.rate_limit, options_.address_rate_limit, clock_);
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
     server_options.port = options_.port;
@@ -372,6 +374,7 @@ class Daemon::Impl {
     server_options.socket_path = socket_path;
     server_options.socket_for_all = !options_.socket.empty();
     server_options.peer_of_socket = &peer_of_socket;
+    server_options.gate = gatekeeper_->gate();
     http::Router router = api::make_router(*service_);
     if (options_.page != nullptr) api::add_page_routes(router, *options_.page);
     if (options_.page != nullptr) api::add_sign_in_routes(router, *sign_in_);
@@ -426,6 +429,7 @@ class Daemon::Impl {
   LogCheck log_check_;
   std::unique_ptr<Retention> retention_;
   std::unique_ptr<GpuUtilizationSampler> sampler_;
+  std::unique_ptr<Gatekeeper> gatekeeper_;
   std::unique_ptr<DaemonService> service_;
   std::unique_ptr<BudgetWatch> budgets_;
   std::unique_ptr<IssuerDoor> issuers_;  // null: no issuer is configured

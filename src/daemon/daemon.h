@@ -17,6 +17,7 @@
 #include "daemon/retention.h"
 #include "identity/issuer.h"
 #include "model/cluster_config.h"
+#include "policy/rate_limit.h"
 
 namespace berth::daemon {
 
@@ -30,10 +31,12 @@ struct DaemonOptions {
   bool no_node = false;                            // control plane only: no task runs here
   std::optional<KubernetesFlags> kubernetes = {};  // tasks run in this cluster; then this machine is no node
   std::string listen_address = "127.0.0.1";
-  http::TlsFiles tls;                        // no certificate: plain HTTP, which only loopback addresses may have
-  std::string socket;                        // the Unix socket; empty: berth.sock in the data directory; none: none
-  std::vector<identity::Issuer> issuers;     // whose signed tokens are taken
-  KeepFinished keep_finished;                // how long output and checkpoints of finished jobs are kept
+  http::TlsFiles tls;                          // no certificate: plain HTTP, which only loopback addresses may have
+  std::string socket;                          // the Unix socket; empty: berth.sock in the data directory; none: none
+  std::vector<identity::Issuer> issuers;       // whose signed tokens are taken
+  policy::RateLimit rate_limit = {500, 2000};  // of each subject
+  policy::RateLimit address_rate_limit = {100, 1000};  // of each address, where nobody is proved
+  KeepFinished keep_finished;                          // how long output and checkpoints of finished jobs are kept
   std::int64_t max_downtime_s = 7 * 86'400;  // a wall clock that is further ahead after a reboot is not believed
   std::uint16_t port = 0;                    // 0: a free one
   std::uint64_t checkpoint_every = 50'000;   // records

@@ -42,6 +42,8 @@ struct Flags {
   std::string keep_finished_size = "unlimited";
   std::string max_downtime = "7d";
   std::string issuers_file;
+  std::string rate_limit = "500/2000";
+  std::string address_rate_limit = "100/1000";
   std::string ready_file;        // gets the URL once requests are served
   bool insecure_listen = false;  // a word of earlier releases
   bool stop_jobs = false;        // end all jobs, and serve nothing
@@ -141,6 +143,14 @@ void add_common_flags(CLI::App& app, Flags& flags) {
   app.add_option("--issuers", flags.issuers_file,
                  "Identity providers whose tokens are taken (docs/sign-in.md); read at the start")
       ->type_name("FILE");
+  app.add_option("--rate-limit", flags.rate_limit,
+                 "Requests that each subject may make, per second and at once, or none; over that: 429")
+      ->type_name("N/N")
+      ->capture_default_str();
+  app.add_option("--rate-limit-unknown", flags.address_rate_limit,
+                 "Likewise each address from which requests without a good token come")
+      ->type_name("N/N")
+      ->capture_default_str();
   app.add_option("--keep-finished", flags.keep_finished,
                  "How long the output and checkpoints of a finished job are kept: a time as 12h or 7d, or forever")
       ->type_name("TIME")
@@ -233,6 +243,16 @@ Result<KeepFinished> read_keeping(const Flags& flags) {
   return keep;
 }
 
+Result<void> read_rate_limits(Flags& flags) {
+  const auto subjects = policy::parse_rate_limit(flags.rate_limit);
+  if (!subjects) return invalid("--rate-limit: " + subjects.error().message);
+  const auto addresses = policy::parse_rate_limit(flags.address_rate_limit);
+  if (!addresses) return invalid("--rate-limit-unknown: " + addresses.error().message);
+  flags.daemon.rate_limit = *subjects;
+  flags.daemon.address_rate_limit = *addresses;
+  return {};
+}
+
 // Only this thread takes signals; they are blocked for all others.
 sigset_t block_signals() {
   sigset_t set;
@@ -305,6 +325,7 @@ int run(Flags& flags) {
   const auto keep = read_keeping(flags);
   if (!keep) return report(keep.error());
   flags.daemon.keep_finished = *keep;
+  if (auto limits = read_rate_limits(flags); !limits) return report(limits.error());
   const auto downtime = document::parse_duration_s(flags.max_downtime);
   if (!downtime) return report(invalid("--max-downtime: " + downtime.error().message));
   flags.daemon.max_downtime_s = std::min(*downtime, kLongestKeepS);

@@ -11,7 +11,9 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <cstdio>
 #include <optional>
+#include <random>
 #include <thread>
 
 #include "api/http/dispatch.h"
@@ -108,7 +110,9 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
         site_(std::move(site)),
         transport_(std::move(transport)),
         accepted_(std::move(accepted)),
-        carrier_(carrier_of(*site_, accepted_)) {}
+        carrier_(carrier_of(*site_, accepted_)) {
+    peer_.address = accepted_.peer;
+  }
 
   void begin() override;
   void begin_refused() override;
@@ -205,6 +209,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   Admitted admitted_{.route = nullptr, .request = {}};
   std::shared_ptr<Exchange> exchange_;
   std::string path_;  // of the request, once it is known to be one
+  std::string request_id_;
   bool authenticated_ = false;
   bool refused_ = false;  // there are too many connections
   bool keep_alive_ = false;
@@ -326,6 +331,7 @@ void HttpConnection::handshake_ended(Handshake outcome) {
   switch (outcome) {
     case Handshake::kDone:
       peer_ = transport_->peer();
+      peer_.address = accepted_.peer;
       return opened();
     case Handshake::kNotTls:
       return refuse({400, "tls-required", "this port speaks TLS: the address of this server begins with https://"});
@@ -344,6 +350,7 @@ void HttpConnection::ask_for_peer() {
       const auto asking = self.lock();
       if (asking == nullptr || asking->state_ != State::kOpening) return;
       asking->peer_ = std::move(peer);
+      asking->peer_.address = asking->accepted_.peer;
       asking->opened();
     });
   });
@@ -392,16 +399,19 @@ void HttpConnection::parse_head(std::size_t size) {
 
 void HttpConnection::begin_body() {
   const auto& message = parser_->get();
+  if (request_id_.empty()) request_id_ = site_->id_prefix + "-" + std::to_string(++site_->ids);
   keep_alive_ = parser_->keep_alive() && !site_->stopping;
   http_1_0_ = message.version() == 10;
   head_only_ = message.method() == beast::http::verb::head;
   Head head{.method = message.method_string(),
             .target = message.target(),
             .headers = {},
-            .has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0};
+            .has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0,
+            .fresh_id = request_id_};
   for (const auto& field : message)
     head.headers.push_back({lower_case(field.name_string()), std::string(field.value())});
-  auto decision = admit(std::move(head), site_->router, site_->authenticator, peer_);
+  request_id_ = request_id_of(head);
+  auto decision = admit(std::move(head), site_->router, site_->authenticator, peer_, site_->options.gate);
   if (auto* answer = std::get_if<Response>(&decision)) {
     if (parser_->is_done()) return send_response(std::move(*answer));
     return answer_unread(std::move(*answer));
@@ -515,6 +525,7 @@ void HttpConnection::send_response(Response response) {
   if (site_->stopping) keep_alive_ = false;
   enter(State::kWriting, site_->options.timeouts.write);
   response = sendable(std::move(response));
+  if (!request_id_.empty()) response.headers.push_back({"X-Request-Id", request_id_});
   const WireOptions options{.head_only = head_only_, .keep_alive = keep_alive_};
   if (head_only_ || response.body.size() < kLargeBodyBytes) {
     return write(to_wire(response, options), &HttpConnection::answer_finished);
@@ -529,6 +540,7 @@ void HttpConnection::write_large_body() { write(std::move(large_body_), &HttpCon
 
 void HttpConnection::answer_finished() {
   path_.clear();
+  request_id_.clear();
   out_.shrink_to_fit();
   if (!keep_alive_ || site_->stopping) return linger();
   await_request();
@@ -709,6 +721,13 @@ void HttpConnection::stream_chatter() {
 }
 
 }  // namespace
+
+std::string draw_id_prefix() {
+  std::random_device device;
+  std::array<char, 9> text{};
+  std::snprintf(text.data(), text.size(), "%08x", device());
+  return text.data();
+}
 
 void Site::run_on(Threads threads, std::function<void()> work) {
   switch (threads) {

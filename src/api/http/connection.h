@@ -24,10 +24,16 @@ namespace berth::http {
 
 using Clock = std::chrono::steady_clock;
 
+// Eight hexadecimal digits at random, so that ids of requests differ from those before a restart.
+std::string draw_id_prefix();
+
 // What all connections of a server share: its tables, which do not change, and its counters.
 struct Site {
   Site(ServerOptions chosen, Router table, Authenticator tokens)
-      : options(std::move(chosen)), router(std::move(table)), authenticator(std::move(tokens)) {}
+      : options(std::move(chosen)),
+        router(std::move(table)),
+        authenticator(std::move(tokens)),
+        id_prefix(draw_id_prefix()) {}
 
   // Runs the work at once for kIo, else on other threads.
   void run_on(Threads threads, std::function<void()> work);
@@ -48,6 +54,8 @@ struct Site {
   std::atomic<std::uint64_t> streams = 0;
   std::atomic<std::uint64_t> streams_dropped = 0;
   std::atomic<std::uint64_t> timeouts = 0;
+  const std::string id_prefix;  // of the ids of requests: drawn at the start
+  std::atomic<std::uint64_t> ids = 0;
   Workers reads{2, 0};
   Workers long_reads{2, kLowPriority};
   Workers stream_steps{1, kLowPriority};

@@ -243,6 +243,15 @@ std::optional<Response> refuse_forged(const Request& request, const Identificati
 
 }  // namespace
 
+std::string request_id_of(const Head& head) {
+  constexpr std::size_t kLongest = 64;
+  for (const Header& one : head.headers) {
+    if (one.name == "x-request-id" && !one.value.empty() && one.value.size() <= kLongest && is_plain_value(one.value))
+      return one.value;
+  }
+  return head.fresh_id;
+}
+
 Response unauthenticated(const Peer& peer, std::string_view refusal) {
   std::string detail = refusal.empty() ? "a bearer token of this server is needed" : std::string(refusal);
   if (!peer.refusal.empty()) detail += ": " + peer.refusal;
@@ -252,8 +261,17 @@ Response unauthenticated(const Peer& peer, std::string_view refusal) {
 
 namespace {
 
+// Answers those who ask too often.
+std::optional<Response> pass_gate(const Gate& gate, const Request& request, const Peer& peer) {
+  if (!gate.take) return std::nullopt;
+  const std::int64_t wait_ms = gate.take(request.subject, address_of(peer.address));
+  if (wait_ms > 0) return too_many_requests(wait_ms);
+  return std::nullopt;
+}
+
 std::variant<Admitted, Response, Waiting> decide(Head head, const Target& target, const Router& router,
-                                                 const Authenticator& authenticator, const Peer& peer) {
+                                                 const Authenticator& authenticator, const Peer& peer,
+                                                 const Gate& gate) {
   const auto method = method_named(head.method);
   if (!method) return problem(501, "method-not-implemented", "this server has no such method");
   const std::string_view path = target.path;
@@ -269,12 +287,16 @@ std::variant<Admitted, Response, Waiting> decide(Head head, const Target& target
   request.method = *method;
   request.path = path;
   request.path_params = std::move(match.path_params);
+  request.id = request_id_of(head);
   request.headers = std::move(head.headers);
   const bool is_public = match.route != nullptr && match.route->access == Access::kPublic;
   if (!is_public) {
     auto found = authenticator.identify(request.header("authorization"), request.header("cookie"), peer);
     if (!found.subject && found.until_known) return Waiting{std::move(found.until_known)};
-    if (!found.subject) return unauthenticated(peer, found.refusal);
+    if (!found.subject) {
+      if (auto wait = pass_gate(gate, request, peer)) return *wait;
+      return unauthenticated(peer, found.refusal);
+    }
     if (found.subject->proof == kByCertificate && is_of_another_site(request)) {
       return problem(403, "cross-site", "a page of another site asks with the browser's certificate; that is refused");
     }
@@ -282,6 +304,7 @@ std::variant<Admitted, Response, Waiting> decide(Head head, const Target& target
     request.subject = found.subject->name;
     request.principal = std::move(*found.subject);
   }
+  if (auto wait = pass_gate(gate, request, peer)) return *wait;
   if (*method == Method::kOptions) return answer_options(match, path);
   if (match.allowed.empty()) return problem(404, "not-found", "no such path");
   if (match.route == nullptr) {
@@ -307,9 +330,9 @@ std::variant<Admitted, Response, Waiting> decide(Head head, const Target& target
 }  // namespace
 
 std::variant<Admitted, Response, Waiting> admit(Head head, const Router& router, const Authenticator& authenticator,
-                                                const Peer& peer) {
+                                                const Peer& peer, const Gate& gate) {
   const Target target = split(head.target);
-  auto decision = decide(std::move(head), target, router, authenticator, peer);
+  auto decision = decide(std::move(head), target, router, authenticator, peer, gate);
   if (auto* refusal = std::get_if<Response>(&decision)) state_instance(*refusal, target.path);
   return decision;
 }

@@ -4,11 +4,13 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "api/http/authenticator.h"
+#include "api/http/gate.h"
 #include "api/http/message.h"
 #include "api/http/router.h"
 
@@ -19,6 +21,7 @@ struct Head {
   std::string_view target;
   std::vector<Header> headers;  // names in lower case
   bool has_body = false;
+  std::string fresh_id = {};  // the id of the request, unless it brings one
 };
 
 struct Admitted {
@@ -35,8 +38,12 @@ struct Waiting {
 // The answer (401) to a request without a valid proof of its subject. `refusal`: what is wrong with its token.
 Response unauthenticated(const Peer& peer, std::string_view refusal = {});
 
-// A Response is a refusal, or the whole answer (OPTIONS).
+// The id of a request with this head: its X-Request-Id where that is at most 64 visible ASCII characters, else
+// `fresh_id`.
+std::string request_id_of(const Head& head);
+
+// A Response is a refusal, or the whole answer (OPTIONS). `gate` is asked once for each head that is decided.
 std::variant<Admitted, Response, Waiting> admit(Head head, const Router& router, const Authenticator& authenticator,
-                                                const Peer& peer = {});
+                                                const Peer& peer = {}, const Gate& gate = {});
 
 }  // namespace berth::http

@@ -34,6 +34,7 @@ struct Request {
   std::multimap<std::string, std::string> query;   // decoded likewise; only parameters that the route documents
   std::vector<Header> headers;                     // names in lower case, values as sent
   std::string body;
+  std::string id;    // of the request: the client's X-Request-Id, or one that the server made
   std::string peer;  // "127.0.0.1:40112"; "unix" on the Unix socket
   Carrier carrier = Carrier::kPlain;
   std::string subject;          // the name of the principal, for the log; empty on public routes

@@ -15,6 +15,7 @@ struct Peer {
   std::string_view proof = {};          // kByCertificate or kBySocket
   bool is_admin = false;                // root, or the server's own user, on the Unix socket
   Timestamp ends = Timestamp::never();  // of the certificate
+  std::string address = {};             // "127.0.0.1:40112"; "unix" on the Unix socket
   std::string refusal = {};             // why nobody is proved, for an answer to that peer
 };
 

@@ -66,6 +66,12 @@ Response problem(ErrorCode code, std::string_view detail) {
   return response;
 }
 
+Response too_many_requests(std::int64_t wait_ms) {
+  Response response = problem(429, "rate-limited", "too many requests from you; ask again later, and less often");
+  response.headers.push_back({"Retry-After", std::to_string((wait_ms + 999) / 1000)});
+  return response;
+}
+
 void state_instance(Response& response, std::string_view path) {
   if (response.content_type != "application/problem+json") return;
   boost::json::error_code ec;

@@ -2,6 +2,7 @@
 // Every error leaves as an RFC 9457 problem document (application/problem+json): type, title, status, detail, instance,
 // and berth's extension member `code`, a stable word that programs may switch on. Details never echo a credential.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,9 @@ int status_of(ErrorCode code);
 Response problem(int status, std::string_view code, std::string_view detail);
 Response problem(ErrorCode code, std::string_view detail);
 inline Response problem(const Error& error) { return problem(error.code, error.message); }
+
+// Asks to come again after the milliseconds, in Retry-After: 429 to those who ask too often.
+Response too_many_requests(std::int64_t wait_ms);
 
 // Adds `instance`, the path of the request, to a problem document; leaves any other response alone. The server does
 // this.

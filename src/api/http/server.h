@@ -17,6 +17,7 @@
 #include <string>
 
 #include "api/http/authenticator.h"
+#include "api/http/gate.h"
 #include "api/http/peer.h"
 #include "api/http/router.h"
 #include "api/http/tls_credentials.h"
@@ -58,6 +59,7 @@ struct ServerOptions {
   std::size_t io_threads = 2;
   Limits limits;
   Timeouts timeouts;
+  Gate gate = {};  // what watches over requests
   // Told what a handler threw, or which header of its answer cannot be sent; the client only hears of a 500.
   std::function<void(const std::string&)> on_fault = {};
 };

@@ -6,6 +6,7 @@
 #include <array>
 #include <boost/json/parse.hpp>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <optional>
 #include <thread>
@@ -21,6 +22,8 @@ namespace {
 constexpr std::size_t kLargestReply = 512 * 1024 * 1024;
 constexpr std::size_t kLargestErrorBody = 64 * 1024;
 constexpr std::chrono::milliseconds kLongestBackoff{5'000};
+constexpr int kTooManyRequests = 429;
+constexpr std::int64_t kLongestWaitS = 3600;
 
 // libcurl wants one global initialisation before any thread uses it.
 void initialise_curl() {
@@ -73,6 +76,18 @@ std::size_t receive_body(char* bytes, std::size_t size, std::size_t count, void*
   return size * count;
 }
 
+// A second where the server does not say.
+std::chrono::milliseconds wait_of(const Reply& reply) {
+  const auto stated = reply.headers.find("retry-after");
+  std::int64_t seconds = 1;
+  if (stated != reply.headers.end()) {
+    const std::string& text = stated->second;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (error != std::errc() || seconds < 0 || seconds > kLongestWaitS) seconds = 1;
+  }
+  return std::chrono::seconds(seconds);
+}
+
 std::string seconds(std::chrono::milliseconds time) {
   const auto tenths = time.count() / 100;
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
@@ -98,6 +113,9 @@ struct Client::Connection {
 
   void prepare(std::string_view path);
   std::vector<std::string> headers() const;
+  // Waits as Retry-After says where the server answers that it is asked too often.
+  Result<Reply> patient_call(const char* method, std::string_view path, std::optional<std::string_view> body,
+                             const std::string& header);
   // `header`: one more, such as "Idempotency-Key: x", or empty.
   Result<Reply> call(const char* method, std::string_view path, std::optional<std::string_view> body,
                      const std::string& header);
@@ -207,30 +225,43 @@ Result<Reply> Client::Connection::call(const char* method, std::string_view path
   return reply;
 }
 
+Result<Reply> Client::Connection::patient_call(const char* method, std::string_view path,
+                                               std::optional<std::string_view> body, const std::string& header) {
+  std::chrono::milliseconds waited{0};
+  while (true) {
+    auto reply = call(method, path, body, header);
+    if (!reply || reply->status != kTooManyRequests) return reply;
+    const std::chrono::milliseconds wait = wait_of(*reply);
+    if (waited + wait > options.rate_patience) return reply;
+    std::this_thread::sleep_for(wait);
+    waited += std::max(wait, std::chrono::milliseconds{1});
+  }
+}
+
 Client::Client(ClientOptions options) : connection_(std::make_unique<Connection>(std::move(options))) {}
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
-Result<Reply> Client::get(std::string_view path) { return connection_->call("GET", path, std::nullopt, {}); }
+Result<Reply> Client::get(std::string_view path) { return connection_->patient_call("GET", path, std::nullopt, {}); }
 
 Result<Reply> Client::post(std::string_view path, std::string_view json, std::string_view idempotency_key) {
   const auto body = json.empty() ? std::nullopt : std::optional(json);
   const std::string key(idempotency_key);
-  return connection_->call("POST", path, body, key.empty() ? "" : "Idempotency-Key: " + key);
+  return connection_->patient_call("POST", path, body, key.empty() ? "" : "Idempotency-Key: " + key);
 }
 
 Result<Reply> Client::put(std::string_view path, std::string_view json, std::string_view if_match) {
   const std::string tag(if_match);
-  return connection_->call("PUT", path, json, tag.empty() ? "" : "If-Match: " + tag);
+  return connection_->patient_call("PUT", path, json, tag.empty() ? "" : "If-Match: " + tag);
 }
 
 Result<Reply> Client::post_matching(std::string_view path, std::string_view json, std::string_view if_match) {
   const std::string tag(if_match);
-  return connection_->call("POST", path, json, tag.empty() ? "" : "If-Match: " + tag);
+  return connection_->patient_call("POST", path, json, tag.empty() ? "" : "If-Match: " + tag);
 }
 
-Result<Reply> Client::del(std::string_view path) { return connection_->call("DELETE", path, std::nullopt, {}); }
+Result<Reply> Client::del(std::string_view path) { return connection_->patient_call("DELETE", path, std::nullopt, {}); }
 
 // One connection of a stream, as libcurl's callbacks see it.
 struct Client::StreamRun {
@@ -290,6 +321,10 @@ Result<void> Client::stream(std::string_view path, const StreamOptions& options,
     if (run.parser.stopped() || code == CURLE_ABORTED_BY_CALLBACK) return {};
     if (run.parser.too_long()) return Error{ErrorCode::kTooLarge, "the server sent an event beyond any measure"};
     const int status = run.refusal.status;
+    if (status == kTooManyRequests && ++failures <= options.reconnections) {
+      std::this_thread::sleep_for(wait_of(run.refusal));
+      continue;
+    }
     const bool busy_again = was_open && status == 503;  // a server that is just starting up again
     if (status != 0 && status != 200 && !busy_again) return error_of(run.refusal);
     if (code == CURLE_OK && status == 200) return {};
@@ -328,6 +363,7 @@ Error error_of(const Reply& reply) {
     case 422:
       error.code = ErrorCode::kUnsupported;
       break;
+    case kTooManyRequests:
     case 503:
       error.code = ErrorCode::kUnavailable;
       break;

@@ -24,7 +24,9 @@ struct ClientOptions {
   std::string cert_file = {};  // client certificate
   std::string key_file = {};   // its key; empty: in the same file
   std::chrono::milliseconds connect_timeout{3'000};
-  std::chrono::milliseconds timeout{60'000};         // for a whole call
+  std::chrono::milliseconds timeout{60'000};  // for a whole call
+  // How long a call waits in all while the server says that it asks too often (429).
+  std::chrono::milliseconds rate_patience{60'000};
   std::chrono::milliseconds stream_silence{45'000};  // a stream without a byte (heartbeats come every 15 s) is dead
 };
 

@@ -4,6 +4,7 @@
 
 #include "cli/client/canned_server.h"
 #include "cli/client/event_parser.h"
+#include "cli/client/plain_http.h"
 
 namespace berth::client {
 namespace {
@@ -39,6 +40,35 @@ TEST_CASE("client: sends its token, key and body, and returns what the server sa
   CHECK(requests[0].find("Content-Length: 7\r\n") != std::string::npos);
   CHECK(requests[1].starts_with("GET /v1/jobs?limit=1 HTTP/1.1\r\n"));
   CHECK(requests[2].starts_with("DELETE /v1/jobs/7 HTTP/1.1\r\n"));
+}
+
+TEST_CASE("client: told that it asks too often, it waits as it is told and asks again") {
+  const auto busy = [](const char* seconds) {
+    return "HTTP/1.1 429 Too Many Requests\r\nRetry-After: " + std::string(seconds) +
+           "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  };
+  CannedServer server({busy("0"), busy("0"), answer_with("200 OK", "x"), busy("3600")});
+  Client client = client_of(server);
+  CHECK(client.get("/v1/jobs")->body == "x");
+  CHECK(server.requests().size() == 3);
+  const auto refused = client.get("/v1/jobs");  // longer than it has patience
+  REQUIRE(refused);
+  CHECK(refused->status == 429);
+  CHECK(error_of(*refused).code == ErrorCode::kUnavailable);
+}
+
+TEST_CASE("client: only a host of this machine is asked without TLS") {
+  for (const char* safe : {"http://127.0.0.1:6380", "http://localhost:6380", "http://127.9.9.9", "http://[::1]:6380",
+                           "https://berth.example", "https://10.0.0.7", "unix:/run/berth/berth.sock"}) {
+    CAPTURE(safe);
+    CHECK_FALSE(crosses_network_unencrypted(safe));
+  }
+  for (const char* open : {"http://berth.example:6380", "http://10.0.0.7", "HTTP://10.0.0.7", "http://128.0.0.1",
+                           "http://127.0.0.1@berth.example", "http://localhost.example", "http://[2001:db8::1]:6380",
+                           "http://127.0.0.1.example"}) {
+    CAPTURE(open);
+    CHECK(crosses_network_unencrypted(open));
+  }
 }
 
 TEST_CASE("client: a refused connection says how to start a server") {

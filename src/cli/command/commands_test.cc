@@ -805,9 +805,9 @@ TEST_CASE("diff: the exit code is that of diff") {
 
 TEST_CASE("connection: flag over environment over default") {
   std::map<std::string, std::string> variables{
-      {"BERTH_SERVER", "10.0.0.1:99"}, {"BERTH_TOKEN", "abc"}, {"HOME", "/nonexistent"}};
+      {"BERTH_SERVER", "127.0.0.2:99"}, {"BERTH_TOKEN", "abc"}, {"HOME", "/nonexistent"}};
   const Environment environment = [&variables](const std::string& name) { return variables[name]; };
-  CHECK(find_server({}, environment)->base_url == "http://10.0.0.1:99");
+  CHECK(find_server({}, environment)->base_url == "http://127.0.0.2:99");
   CHECK(find_server({}, environment)->token == "abc");
   CHECK(find_server({"https://h", ""}, environment)->base_url == "https://h");
   CHECK_FALSE(find_server({"", "/nonexistent/token"}, environment));

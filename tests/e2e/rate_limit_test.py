@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""A client in a loop is held to its rate, and the others are not; each answer has the id of its request."""
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import tally
+from server import Server, berth_binary, fresh_directory
+
+CONFIG = "cluster: test\nqueues:\n  red: {guaranteed: {gpus: 4}}\n"
+
+
+def started(*flags):
+    directory = fresh_directory()
+    config = os.path.join(directory, "cluster.yaml")
+    with open(config, "w") as file:
+        file.write(CONFIG)
+    server = Server(directory, config, flags=flags)
+    assert server.start(), server.tail()
+    return server
+
+
+def discard(server):
+    server.kill()
+    shutil.rmtree(server.directory, ignore_errors=True)
+
+
+class Token:
+    """A client of its own name; its connection stays open."""
+
+    def __init__(self, server, name, queue="", role="member", token=None):
+        self.server = server
+        self.token = token or server.ask("POST", "/v1/tokens", {"name": name, "role": role, "queue": queue,
+                                                                "expires_in_s": 3600})["token"]
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+
+    def send(self, method, path, body=None, headers=None):
+        given = {"Authorization": "Bearer " + self.token, **(headers or {})}
+        text = None
+        if body is not None:
+            text = json.dumps(body)
+            given["Content-Type"] = "application/json"
+        self.connection.request(method, path, text, given)
+        answer = self.connection.getresponse()
+        content = answer.read()
+        if answer.getheader("Connection") == "close":
+            self.connection.close()
+        return answer, content
+
+    def status(self, method, path):
+        return self.send(method, path)[0].status
+
+
+def berth(server, token, *words):
+    environment = {**os.environ, "BERTH_SERVER": f"http://127.0.0.1:{server.port}", "BERTH_TOKEN": token}
+    environment.pop("BERTH_TOKEN_FILE", None)
+    return subprocess.run([berth_binary(), *words], capture_output=True, text=True, env=environment, timeout=120)
+
+
+def a_client_in_a_loop_is_held_and_the_others_are_not():
+    server = started("--rate-limit", "5/20")
+    loops, calm = Token(server, "loops", "red"), Token(server, "calm", "red")
+    held = refused_calm = 0
+    for asked in range(200):
+        answer, _ = loops.send("GET", "/v1/queues")
+        if answer.status == 429:
+            held += 1
+            assert int(answer.getheader("Retry-After")) >= 1
+        if asked % 20 == 0:
+            refused_calm += calm.status("GET", "/v1/queues") == 429
+    assert held > 100 and refused_calm == 0, (held, refused_calm)
+    patient = berth(server, loops.token, "queues")  # it waits as it is told, and is answered
+    assert patient.returncode == 0, patient.stderr
+    discard(server)
+    wrong = subprocess.run([berth_binary(), "serve", "--data", "/nonexistent/x", "--rate-limit", "fast"],
+                           capture_output=True, text=True, timeout=60)
+    assert wrong.returncode == 2 and "--rate-limit: 'fast'" in wrong.stderr, wrong.stderr
+
+
+def who_is_not_known_is_held_by_address():
+    server = started("--rate-limit-unknown", "5/20")
+    nobody = Token(server, "", token="0123456789abcdef" * 4)
+    answers = [nobody.status("GET", "/v1/jobs") for _ in range(100)]
+    assert answers[0] == 401 and answers.count(429) > 50, answers
+    assert Token(server, "known", "red").status("GET", "/v1/queues") == 200
+    discard(server)
+
+
+def each_answer_has_the_id_of_its_request():
+    server = started()
+    red = Token(server, "red-ci", "red")
+    assert red.send("GET", "/v1/queues", headers={"X-Request-Id": "ticket-7"})[0].getheader("X-Request-Id") == "ticket-7"
+    made = {red.send("GET", path)[0].getheader("X-Request-Id") for path in ("/v1/queues", "/v1/nodes", "/nowhere", "/v1/queues")}
+    assert len(made) == 4 and None not in made, made
+    longer = red.send("GET", "/v1/queues", headers={"X-Request-Id": "x" * 65})[0].getheader("X-Request-Id")
+    assert longer != "x" * 65, longer
+    discard(server)
+
+
+def no_token_is_sent_in_the_clear():
+    done = subprocess.run([berth_binary(), "queues"], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "BERTH_SERVER": "http://192.0.2.1:6380", "BERTH_TOKEN": "hush-hush-hush-hush"})
+    assert done.returncode == 2 and "unencrypted" in done.stderr and "hush" not in done.stderr, done.stderr
+
+
+def main():
+    return tally.run([a_client_in_a_loop_is_held_and_the_others_are_not, who_is_not_known_is_held_by_address,
+                      each_answer_has_the_id_of_its_request, no_token_is_sent_in_the_clear])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
