@@ -440,8 +440,8 @@ await part('each role has a page of its own, and asks for nothing that is refuse
   await member.getByText('every 5 s').waitFor();
   check((await member.locator('[data-row]').count()) === 1, 'a member sees its own jobs and no others');
   check(
-    (await member.locator('nav').innerText()).replace(/\s+/g, ' ').trim() === 'Jobs Queues Bills',
-    `a member is offered jobs, queues and its bill: ${await member.locator('nav').innerText()}`,
+    (await member.locator('nav').innerText()).replace(/\s+/g, ' ').trim() === 'Jobs Queues Bills Trying',
+    `a member is offered jobs, queues, its bill and trying: ${await member.locator('nav').innerText()}`,
   );
   await go(member, `jobs/${theirs.id}`);
   await member.getByText(`no such job ${theirs.id}`).waitFor();

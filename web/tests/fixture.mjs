@@ -143,6 +143,7 @@ export function makeFleet({
       lease: 1,
     });
   }
+  if (current) current.gpus -= left; // the fleet ended before the last job
   const running = jobs.length;
   for (let index = 0; index < pending; index += 1) {
     const reason = kReasons[next(kReasons.length)];
@@ -151,6 +152,7 @@ export function makeFleet({
   const queues = queueViews(leaves, jobs, nodes);
   const total = nodes.length * 8;
   const free = nodes.reduce((sum, node) => sum + (node.status === 'ready' ? node.gpus_free : 0), 0);
+  const allocated = jobs.reduce((sum, one) => sum + (one.phase === 'running' ? one.gpus : 0), 0);
   const cluster = {
     name: 'fixture',
     version: '0.1.0',
@@ -163,13 +165,13 @@ export function makeFleet({
     nodes: nodes.length,
     gpus: total,
     gpus_free: free,
-    gpus_allocated: jobs.reduce((sum, one) => sum + (one.phase === 'running' ? one.gpus : 0), 0),
+    gpus_allocated: allocated,
     gpus_unhealthy: nodes.reduce((sum, node) => sum + node.gpus.filter((gpu) => !gpu.healthy).length, 0),
     jobs_pending: pending,
     jobs_running: running,
     jobs_stopping: 0,
-    allocated_pct: Math.round((1 - free / total) * 1000) / 10,
-    gpus_stranded: 212.4,
+    allocated_pct: Math.round((allocated / total) * 1000) / 10,
+    gpus_stranded: Math.min(212.4, free / 2),
     fragmentation_alarm: false,
   };
   return { nodes, jobs, queues, cluster };
