@@ -452,21 +452,21 @@ TEST_CASE("queue set: what changes, what a preview says, and the revision that i
         "  would wait longer: 2 jobs that you may not see\n"
         "nothing is changed; to do it, leave --dry-run out and add --if-revision ab, so that you are told if another "
         "changes it in between\n");
-  CHECK_FALSE(outcome_of(QueueChangeOptions{"set", "research/nlp"}, {}).code);
-  CHECK_FALSE(outcome_of(QueueChangeOptions{"undo", "research/nlp", {"weight=1"}}, {}).code);
-  CHECK_FALSE(outcome_of(QueueChangeOptions{"set", "research/nlp", {"weight=1"}, "soon"}, {}).code);
-  const auto undo = outcome_of(QueueChangeOptions{"undo", "research/nlp"},
+  CHECK_FALSE(outcome_of(QueueChangeOptions{"set", "research/nlp", {}, "", ""}, {}).code);
+  CHECK_FALSE(outcome_of(QueueChangeOptions{"undo", "research/nlp", {"weight=1"}, "", ""}, {}).code);
+  CHECK_FALSE(outcome_of(QueueChangeOptions{"set", "research/nlp", {"weight=1"}, "soon", ""}, {}).code);
+  const auto undo = outcome_of(QueueChangeOptions{"undo", "research/nlp", {}, "", ""},
                                {ok(R"({"queue": "research/nlp", "unchanged": false, )" + limits + "}")});
   CHECK(undo.requests[0].find("POST /v1/queues/research%2Fnlp/changes/undo ") == 0);
 }
 
 TEST_CASE("grant and revoke: what is bound, and all access of a subject at once") {
-  const auto granted = outcome_of(BindOptions{true, "user:ada", "lead", "/"},
+  const auto granted = outcome_of(BindOptions{true, "user:ada", "lead", "/", ""},
                                   {ok(R"({"subject": "user:ada", "role": "lead", "queue": "", "unchanged": false})")});
   REQUIRE(granted.code);
   CHECK(granted.out == "user:ada is lead at /\n");
   CHECK(granted.requests[0].find("queue") == std::string::npos);
-  BindOptions end{false};
+  BindOptions end{false, "", "", "", ""};
   end.blocked = "user:ada";
   const auto ended = outcome_of(end, {ok(R"({"subject": "user:ada", "blocked": true, "unchanged": false})")});
   REQUIRE(ended.code);
@@ -474,7 +474,7 @@ TEST_CASE("grant and revoke: what is bound, and all access of a subject at once"
   end.lift = true;
   CHECK(outcome_of(end, {ok(R"({"subject": "user:ada", "blocked": false})")}).requests[0].find("/unblock ") !=
         std::string::npos);
-  CHECK_FALSE(outcome_of(BindOptions{true, "user:ada", "lead"}, {}).code);
+  CHECK_FALSE(outcome_of(BindOptions{true, "user:ada", "lead", "", ""}, {}).code);
   CHECK_FALSE(outcome_of(BindOptions{false, "user:ada", "lead", "/", "user:ada"}, {}).code);
 }
 
