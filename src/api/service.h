@@ -248,8 +248,16 @@ class Service {
     std::string bytes;
     bool complete = false;  // the task is over and there is no more
   };
-  virtual Result<LogPart> task_log(JobId job, std::uint32_t attempt, std::uint32_t task, bool error_stream,
-                                   std::int64_t from, std::int64_t max_bytes) = 0;
+  struct LogQuery {
+    JobId job;
+    std::uint32_t attempt = 0;
+    std::uint32_t task = 0;
+    bool error_stream = false;
+    std::int64_t from = 0;
+    std::int64_t max_bytes = 0;
+  };
+  // The answer may come later, on another thread.
+  virtual void task_log(const LogQuery& query, std::function<void(Result<LogPart>)> answer) = 0;
 
   // Everything that can be measured, as Prometheus reads it (docs/metrics.md).
   virtual std::string metrics() = 0;

@@ -51,6 +51,23 @@ struct JobWaits {
 };
 using JobNews = std::variant<JobAccepted, JobRefused, JobOver, JobWaits>;
 
+// A part of what a task wrote, from a byte offset on; a negative one counts from the end.
+struct LogQuery {
+  JobId job;
+  std::uint32_t attempt = 0;
+  std::uint32_t task = 0;
+  bool error_stream = false;
+  std::int64_t from = 0;
+  std::int64_t max_bytes = 0;
+  bool is_live = false;  // its job has not finished
+};
+struct LogPart {
+  std::int64_t from = 0;  // offset of the bytes; another than was asked for if those are gone
+  std::int64_t next = 0;  // the offset to ask for next
+  std::string bytes;      // empty if there is nothing yet
+};
+using LogAnswer = std::function<void(Result<LogPart>)>;
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -60,6 +77,10 @@ class Backend {
   virtual void learn(JobNews /*news*/) {}
   // Says what of a job that a user submits cannot run here. Any thread may call it.
   virtual Result<void> check(const JobSpec& /*job*/) const { return {}; }
+  // Reads output. Any thread may call it; the answer comes on this thread or on one of the backend.
+  virtual void read_log(const LogQuery& /*query*/, LogAnswer answer) {
+    answer(not_found("no output of tasks is kept here"));
+  }
   virtual void stop() = 0;  // stops the reports; tasks run on
   virtual std::vector<std::string> warnings() const = 0;
 };

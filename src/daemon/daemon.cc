@@ -84,10 +84,19 @@ std::vector<backend::FormerNode> former_nodes(const state::State& state, const N
 // The backend of a control plane without a node of its own.
 class NoBackend final : public backend::Backend {
  public:
+  NoBackend(std::string data_dir, std::string output_kept)
+      : data_dir_(std::move(data_dir)), output_kept_(std::move(output_kept)) {}
   Result<void> start(backend::ReportSink) override { return {}; }
   void perform(std::span<const Effect>) override {}
+  void read_log(const backend::LogQuery& query, backend::LogAnswer answer) override {
+    answer(backend::read_local_log(data_dir_, output_kept_, query));  // of tasks that ran here once
+  }
   void stop() override {}
   std::vector<std::string> warnings() const override { return {}; }
+
+ private:
+  std::string data_dir_;
+  std::string output_kept_;
 };
 
 struct Recovered {
@@ -252,7 +261,7 @@ class Daemon::Impl {
       return {};
     }
     if (options_.no_node) {
-      backend_ = std::make_unique<NoBackend>();
+      backend_ = std::make_unique<NoBackend>(options_.data_dir, words_of(options_.keep_finished));
       return {};
     }
     if (auto ok = identify(machine_, options_.data_dir); !ok) return ok;
@@ -267,6 +276,7 @@ class Daemon::Impl {
     local.supervisor = options_.supervisor;
     if (auto ok = open_to_tasks(config); !ok) return ok;
     local.users = std::move(users_);
+    local.output_kept = words_of(options_.keep_finished);
     backend_ = backend::make_local_backend(std::move(local));
     return {};
   }
@@ -365,7 +375,7 @@ class Daemon::Impl {
     facts.warnings = notes_;
     facts.log_end_known = log_->warnings().empty();
     service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, sampler_.get(),
-                                               std::move(facts), words_of(options_.keep_finished));
+                                               std::move(facts));
     gatekeeper_ = std::make_unique<Gatekeeper>(options_.rate_limit, options_.address_rate_limit, clock_);
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;

@@ -1,18 +1,15 @@
 #include "daemon/service.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "backend/local/local_backend.h"
 #include "daemon/disk_reserve.h"
 #include "daemon/forecast.h"
 #include "daemon/history_codec.h"
 #include "daemon/queue_preview.h"
 #include "daemon/state_gauges.h"
-#include "executor/task_log.h"
 #include "explain/advice/advice.h"
 #include "explain/capacity/capacity.h"
 #include "explain/pending_reason.h"
@@ -45,7 +42,7 @@ Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
 
 DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
                              const LogCheck& log_check, ServerClock& clock, const GpuUtilizationSampler* sampler,
-                             api::ServerFacts facts, std::string output_kept)
+                             api::ServerFacts facts)
     : inbox_(inbox),
       reader_(reader),
       log_(log),
@@ -55,7 +52,6 @@ DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log
       sampler_(sampler),
       facts_(std::move(facts)),
       desk_(log),
-      output_kept_(std::move(output_kept)),
       past_(log, *this) {}
 
 void DaemonService::submit(Command command, std::function<void(Result<control::Reply>)> answer) {
@@ -320,30 +316,20 @@ std::uint64_t DaemonService::watch(Watcher watcher) { return reader_.watch(std::
 
 void DaemonService::unwatch(std::uint64_t id) { reader_.unwatch(id); }
 
-Result<api::Service::LogPart> DaemonService::task_log(JobId job, std::uint32_t attempt, std::uint32_t task,
-                                                      bool error_stream, std::int64_t from, std::int64_t max_bytes) {
-  LogPart part;
-  bool is_live = false;
+void DaemonService::task_log(const LogQuery& query, std::function<void(Result<LogPart>)> answer) {
+  backend::LogQuery ask{query.job, query.attempt, query.task, query.error_stream, query.from, query.max_bytes};
+  bool is_over = false;
   reader_.read([&](state::State& state, const billing::Meter&) {
-    const state::JobState* live = state.job(job);
-    is_live = live != nullptr;
-    part.complete = live == nullptr || !live->attempt || live->attempt->number != attempt ||
-                    task >= live->attempt->tasks.size() || live->attempt->tasks[task].phase == TaskPhase::kExited;
+    const state::JobState* live = state.job(query.job);
+    ask.is_live = live != nullptr;
+    is_over = live == nullptr || !live->attempt || live->attempt->number != query.attempt ||
+              query.task >= live->attempt->tasks.size() || live->attempt->tasks[query.task].phase == TaskPhase::kExited;
   });
-  if (!is_live && !std::filesystem::exists(backend::job_dir(facts_.data_dir, job.value()))) {
-    return not_found("the output of job " + std::to_string(job.value()) + " has been removed" +
-                     (output_kept_.empty() ? "" : "; output is kept for " + output_kept_) +
-                     " (berth serve --keep-finished)");
-  }
-  const auto stream = error_stream ? executor::LogStream::kStderr : executor::LogStream::kStdout;
-  auto read =
-      executor::read_task_log(backend::log_dir(facts_.data_dir, job.value(), attempt, task), stream, from, max_bytes);
-  if (!read) return read.error();
-  part.from = read->from;
-  part.next = read->next;
-  part.bytes = std::move(read->bytes);
-  part.complete = part.complete && part.bytes.empty();
-  return part;
+  backend_.read_log(ask, [is_over, answer = std::move(answer)](Result<backend::LogPart> part) {
+    if (!part) return answer(part.error());
+    const bool complete = is_over && part->bytes.empty();
+    answer(LogPart{part->from, part->next, std::move(part->bytes), complete});
+  });
 }
 
 namespace {

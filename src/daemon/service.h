@@ -22,7 +22,7 @@ class DaemonService final : public api::Service {
  public:
   DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
                 const LogCheck& log_check, ServerClock& clock, const GpuUtilizationSampler* sampler,
-                api::ServerFacts facts, std::string output_kept);
+                api::ServerFacts facts);
 
   void submit(Command command, std::function<void(Result<control::Reply>)> answer) override;
   void read(const std::function<void(const api::View&)>& look) override;
@@ -43,8 +43,7 @@ class DaemonService final : public api::Service {
   Result<std::vector<EventRecord>> events(Seq from, std::size_t limit) override;
   std::uint64_t watch(Watcher watcher) override;
   void unwatch(std::uint64_t id) override;
-  Result<LogPart> task_log(JobId job, std::uint32_t attempt, std::uint32_t task, bool error_stream, std::int64_t from,
-                           std::int64_t max_bytes) override;
+  void task_log(const LogQuery& query, std::function<void(Result<LogPart>)> answer) override;
   std::string metrics() override;
   api::ServerFacts facts() override;
 
@@ -61,7 +60,6 @@ class DaemonService final : public api::Service {
   const GpuUtilizationSampler* sampler_;  // null if utilization is not measured
   api::ServerFacts facts_;
   BillingDesk desk_;
-  const std::string output_kept_;  // how long output of a finished job is kept, in words
   PastDesk past_;
 };
 

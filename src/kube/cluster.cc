@@ -138,6 +138,18 @@ void Cluster::Impl::tick() {
   }
 }
 
+// The last life of the task counts.
+std::optional<PodPlace> Cluster::Impl::place_of(JobId job, std::uint32_t attempt, std::uint32_t task) const {
+  std::optional<PodPlace> place;
+  for (auto one = bound_.lower_bound({TaskKey{job, attempt, task, 0}, {}}); one != bound_.end(); ++one) {
+    const TaskKey& key = one->first;
+    if (key.job != job || key.attempt != attempt || key.task != task) break;
+    const Pod& pod = pods_.at(one->second);
+    place = PodPlace{pod.object.name_space, pod.object.name, one->second, pod.own};
+  }
+  return place;
+}
+
 Output Cluster::Impl::take() {
   if (!open_) return {};
   Output output = std::move(output_);
@@ -186,6 +198,9 @@ void Cluster::answered(std::uint64_t id, int status, std::string_view body, Time
 void Cluster::tick(Timestamp now) {
   impl_->at(now);
   impl_->tick();
+}
+std::optional<PodPlace> Cluster::place_of(JobId job, std::uint32_t attempt, std::uint32_t task) const {
+  return impl_->place_of(job, attempt, task);
 }
 Output Cluster::take() { return impl_->take(); }
 std::vector<std::string> Cluster::warnings() const { return impl_->warnings(); }

@@ -17,6 +17,7 @@
 #include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,6 +89,14 @@ struct Output {
   std::vector<Request> requests;
 };
 
+// Where the pod of a task is.
+struct PodPlace {
+  std::string space;
+  std::string name;
+  std::string uid;
+  bool own = false;  // berth made it
+};
+
 class Cluster {
  public:
   explicit Cluster(Options options);
@@ -117,6 +126,8 @@ class Cluster {
 
   // Takes what has gathered, in order. Nothing is reported before each kind was listed once; nodes come first.
   Output take();
+  // Returns the pod of the task, as long as the API server has it and berth saw it bound.
+  std::optional<PodPlace> place_of(JobId job, std::uint32_t attempt, std::uint32_t task) const;
   std::vector<std::string> warnings() const;  // at most 100
 
  private:

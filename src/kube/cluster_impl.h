@@ -46,6 +46,7 @@ class Cluster::Impl {
   void tick();
   Output take();
   void at(Timestamp now) { now_ = now; }
+  std::optional<PodPlace> place_of(JobId job, std::uint32_t attempt, std::uint32_t task) const;
   std::vector<std::string> warnings() const { return {warnings_.begin(), warnings_.end()}; }
 
  private:

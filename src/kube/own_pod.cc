@@ -114,7 +114,8 @@ std::vector<std::string> command_of(const StartTask& start, const std::string& m
     }
   }
   if (start.ranks.size() > 1) {
-    std::vector<std::string> shell{"/bin/sh", "-c", rank_script(start.ranks), "berth"};
+    std::vector<std::string> shell{"/bin/sh", "-c",
+                                   rank_script(start.ranks, std::max<std::int64_t>(1, start.grace_ms / 1000)), "berth"};
     command.insert(command.begin(), shell.begin(), shell.end());
   }
   return command;

@@ -57,7 +57,7 @@ std::string value_of(const boost::json::object& pod, const std::string& name) {
 }
 
 int code_of(const std::vector<Environment>& ranks, const std::string& command) {
-  ::setenv("SCRIPT", rank_script(ranks).c_str(), 1);
+  ::setenv("SCRIPT", rank_script(ranks, 20).c_str(), 1);
   ::setenv("COMMAND", command.c_str(), 1);
   const int status = std::system("setsid -w sh -c \"$SCRIPT\" berth sh -c \"$COMMAND\"");
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -205,7 +205,7 @@ TEST_CASE("SIGTERM reaches each rank, and the container waits for them") {
   char mark[] = "/tmp/berth-ranks-XXXXXX";
   REQUIRE(::mkdtemp(mark) != nullptr);
   ::setenv("MARK", mark, 1);
-  ::setenv("SCRIPT", rank_script({{{"RANK", "0"}}, {{"RANK", "1"}}}).c_str(), 1);
+  ::setenv("SCRIPT", rank_script({{{"RANK", "0"}}, {{"RANK", "1"}}}, 20).c_str(), 1);
   ::setenv("COMMAND", "trap 'exit 9' TERM; : > $MARK/$RANK; while :; do sleep 0.02; done", 1);
   const int status = std::system(
       "setsid sh -c \"$SCRIPT\" berth sh -c \"$COMMAND\" & pid=$!; "

@@ -149,8 +149,24 @@ class Cluster:
         self.launch("kwok", f"--kubeconfig={self.path('kwok.kubeconfig')}", "--manage-all-nodes=false",
                     "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", f"--config={HERE}/kwok_stages.yaml",
                     "--node-lease-duration-seconds=40", "--cidr=10.244.0.0/16", "--node-ip=127.0.0.1",
-                    f"--server-address=127.0.0.1:{self.kwok_port}")
+                    f"--server-address=127.0.0.1:{self.kwok_port}", f"--config={self.logs_of_pods()}",
+                    f"--tls-cert-file={self.pki}/server.crt", f"--tls-private-key-file={self.pki}/server.key")
         wait_until(lambda: self.get("/api/v1/namespaces/default/serviceaccounts/default"), "the account `default`", 120)
+
+    def logs_of_pods(self):
+        """What KWOK serves as the log of any container, as a kubelet does: the file pod.log, once it is there. Returns the path of
+        its configuration."""
+        path = self.path("kwok_logs.yaml")
+        with open(path, "w") as file:
+            json.dump({"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "ClusterLogs", "metadata": {"name": "all"},
+                       "spec": {"logs": [{"logsFile": self.path("pod.log"), "follow": False}]}}, file)
+        return path
+
+    def give_kubelet(self, name):
+        """The node says that KWOK is its kubelet. Without that its pods run, but their logs cannot be read."""
+        self.ask("PATCH", f"/api/v1/nodes/{name}/status", {"status": {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": self.kwok_port}}}}, PATCH)
 
     def start_etcd(self):
         url, peer = f"http://127.0.0.1:{self.etcd_port}", f"http://127.0.0.1:{self.peer_port}"

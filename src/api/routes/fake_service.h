@@ -249,16 +249,16 @@ class FakeService : public Service {
     return next_watcher_++;
   }
   void unwatch(std::uint64_t id) override { watchers.erase(id); }
-  Result<LogPart> task_log(JobId, std::uint32_t, std::uint32_t task, bool error_stream, std::int64_t from,
-                           std::int64_t max_bytes) override {
+  void task_log(const LogQuery& query, std::function<void(Result<LogPart>)> answer) override {
     ++looks;
-    if (task > 0) return not_found("there is no log of task " + std::to_string(task));
-    const std::string all = error_stream ? "warning\n" : "step 1\nstep 2\n";
+    if (query.task > 0) return answer(not_found("there is no log of task " + std::to_string(query.task)));
+    const std::int64_t from = query.from;
+    const std::string all = query.error_stream ? "warning\n" : "step 1\nstep 2\n";
     const auto size = static_cast<std::int64_t>(all.size());
     const std::int64_t begin = std::min(from < 0 ? std::max<std::int64_t>(0, size + from) : from, size);
-    const std::int64_t end = std::min(size, begin + max_bytes);
-    return LogPart{begin, end, all.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
-                   end == size};
+    const std::int64_t end = std::min(size, begin + query.max_bytes);
+    answer(LogPart{begin, end, all.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
+                   end == size});
   }
   std::string metrics() override {
     ++looks;

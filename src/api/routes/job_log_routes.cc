@@ -18,14 +18,7 @@ using http::Responder;
 constexpr std::int64_t kDefaultLogBytes = 64 * 1024;
 constexpr std::int64_t kMaxLogBytes = 1024 * 1024;
 
-struct LogQuery {
-  JobId job;
-  std::uint32_t attempt = 0;  // 0: the current or last one
-  std::uint32_t task = 0;
-  bool error_stream = false;
-  std::int64_t from = 0;
-  std::int64_t limit = kDefaultLogBytes;
-};
+using LogQuery = Service::LogQuery;  // attempt 0: the current or last one
 
 Result<LogQuery> log_query_of(const Request& request) {
   const auto job = job_id_of(request);
@@ -35,7 +28,7 @@ Result<LogQuery> log_query_of(const Request& request) {
                   .task = static_cast<std::uint32_t>(integer_of(request, "task", 0)),
                   .error_stream = text_of(request, "stream") == "stderr",
                   .from = integer_of(request, "from", 0),
-                  .limit = integer_of(request, "limit", kDefaultLogBytes)};
+                  .max_bytes = integer_of(request, "limit", kDefaultLogBytes)};
 }
 
 std::uint32_t last_attempt(const state::JobState& job) {
@@ -95,27 +88,35 @@ http::Response log_answer(const Service::LogPart& part, std::uint32_t attempt) {
           .body = part.bytes};
 }
 
-Result<http::Response> read_log(Service& service, const Request& request) {
+// Returns what to ask for, with the attempt named; it is 0 if the job has not started yet.
+Result<LogQuery> read_query(Service& service, const Request& request) {
   auto query = log_query_of(request);
-  if (!query) return query.error();
+  if (!query) return query;
   const auto extent = extent_of(service, query->job);
   if (!extent) return extent.error();
   if (auto ok = check_range(*query, *extent); !ok) return ok.error();
   if (query->attempt == 0) query->attempt = extent->attempts;
-  if (query->attempt == 0) return log_answer({}, 0);  // it has not started yet
-  const auto part =
-      service.task_log(query->job, query->attempt, query->task, query->error_stream, query->from, query->limit);
-  if (!part) return part.error();
-  return log_answer(part.value(), query->attempt);
+  return query;
 }
 
 void get_log(Service& service, const Request& request, const Responder& responder) {
-  auto answer = read_log(service, request);
-  if (answer) {
-    responder.send(std::move(*answer));
-  } else {
-    responder.fail(answer.error());
+  const auto query = read_query(service, request);
+  if (!query) {
+    responder.fail(query.error());
+    return;
   }
+  const std::uint32_t attempt = query->attempt;
+  if (attempt == 0) {
+    responder.send(log_answer({}, 0));
+    return;
+  }
+  service.task_log(*query, [responder, attempt](const Result<Service::LogPart>& part) {
+    if (part) {
+      responder.send(log_answer(*part, attempt));
+    } else {
+      responder.fail(part.error());
+    }
+  });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "backend/kubernetes/call_queue.h"
 #include "backend/kubernetes/http.h"
 #include "backend/kubernetes/lease.h"
+#include "backend/kubernetes/pod_logs.h"
 #include "backend/kubernetes/rights.h"
 
 namespace berth::backend {
@@ -102,6 +103,18 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     http_.wake();
   }
 
+  void read_log(const LogQuery& query, LogAnswer answer) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!stopping_) {
+        incoming_.emplace_back(LogAsk{query, std::move(answer)});
+        answer = nullptr;
+      }
+    }
+    if (answer) return answer(Error{ErrorCode::kUnavailable, "the server is stopping"});
+    http_.wake();
+  }
+
   Result<void> check(const JobSpec& job) const override { return kube::check_own_job(job, options_.cluster.own); }
 
   void stop() override {
@@ -117,7 +130,11 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   }
 
  private:
-  using Incoming = std::variant<Effect, JobNews>;
+  struct LogAsk {
+    LogQuery query;
+    LogAnswer answer;
+  };
+  using Incoming = std::variant<Effect, JobNews, LogAsk>;
 
   void run() {
     check_rights();
@@ -132,6 +149,8 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
       check_start(now);
       http_.run(wake_at());
     }
+    take_incoming();
+    logs_.give_up();
     give_back_lease();
   }
 
@@ -152,13 +171,25 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
       const std::lock_guard lock(mutex_);
       taken.swap(incoming_);
     }
-    for (const Incoming& one : taken) {
-      if (const auto* effect = std::get_if<Effect>(&one)) {
+    for (Incoming& one : taken) {
+      if (auto* log = std::get_if<LogAsk>(&one)) {
+        read(log->query, std::move(log->answer));
+      } else if (const auto* effect = std::get_if<Effect>(&one)) {
         cluster_.perform(*effect, options_.now());
       } else {
         std::visit([this](const auto& news) { on(news); }, std::get<JobNews>(one));
       }
     }
+  }
+  void read(const LogQuery& query, LogAnswer answer) {
+    if (query.error_stream)
+      return answer(Error{ErrorCode::kUnsupported,
+                          "a pod's standard error is in one stream with its standard output; ask for that"});
+    const auto pod = cluster_.place_of(query.job, query.attempt, query.task);
+    if (pod) return logs_.read(*pod, query, std::move(answer));
+    const std::string task = "task " + std::to_string(query.task) + " of job " + std::to_string(query.job.value());
+    answer(
+        not_found(query.is_live ? task + " has no pod now" : "the pod of " + task + " is gone, and its log with it"));
   }
   void on(const JobAccepted& news) { cluster_.submitted(news.key, news.job, options_.now()); }
   void on(const JobRefused& news) { cluster_.refused(news.key, news.why, options_.now()); }
@@ -331,6 +362,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   // The rest belongs to the thread.
   kube::Cluster cluster_;
   Http http_;
+  PodLogs logs_{http_};
   CallQueue queue_;
   Lease lease_;
   RightsCheck rights_;

@@ -82,6 +82,7 @@ std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, con
     if (!resource.extra) add_reading(resource, rights);
   }
   rights.push_back({"get", "", "pods", "", ""});
+  rights.push_back({"get", "", "pods", "log", ""});
   rights.push_back({"create", "", "pods", "binding", ""});
   rights.push_back({"delete", "", "pods", "", ""});
   rights.push_back({"patch", "", "pods", "status", ""});

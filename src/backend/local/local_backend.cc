@@ -16,6 +16,7 @@
 
 #include "executor/cgroup.h"
 #include "executor/executor.h"
+#include "executor/task_log.h"
 #include "executor/user_directory.h"
 #include "model/exit_code.h"
 
@@ -90,6 +91,10 @@ class LocalBackend final : public Backend {
       queue_.insert(queue_.end(), effects.begin(), effects.end());
     }
     ring();
+  }
+
+  void read_log(const LogQuery& query, LogAnswer answer) override {
+    answer(read_local_log(options_.data_dir, options_.output_kept, query));
   }
 
   void stop() override {
@@ -294,6 +299,19 @@ std::string home_dir(const std::string& data_dir, std::uint64_t job) { return jo
 
 std::string log_dir(const std::string& data_dir, std::uint64_t job, std::uint32_t attempt, std::uint32_t task) {
   return job_dir(data_dir, job) + "/attempt-" + std::to_string(attempt) + "/task-" + std::to_string(task);
+}
+
+Result<LogPart> read_local_log(const std::string& data_dir, const std::string& output_kept, const LogQuery& query) {
+  if (!query.is_live && !std::filesystem::exists(job_dir(data_dir, query.job.value()))) {
+    return not_found("the output of job " + std::to_string(query.job.value()) + " has been removed" +
+                     (output_kept.empty() ? "" : "; output is kept for " + output_kept) +
+                     " (berth serve --keep-finished)");
+  }
+  const auto stream = query.error_stream ? executor::LogStream::kStderr : executor::LogStream::kStdout;
+  auto read = executor::read_task_log(log_dir(data_dir, query.job.value(), query.attempt, query.task), stream,
+                                      query.from, query.max_bytes);
+  if (!read) return read.error();
+  return LogPart{read->from, read->next, std::move(read->bytes)};
 }
 
 std::unique_ptr<Backend> make_local_backend(LocalOptions options) {

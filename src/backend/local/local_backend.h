@@ -27,7 +27,8 @@ struct LocalOptions {
   std::string data_dir;                 // jobs/ID/... below it: logs and checkpoints; run/: the executor's own files
   std::vector<std::string> supervisor;  // empty: this program with `supervise`
   std::int64_t max_log_bytes = 64 << 20;
-  TaskUsers users;  // as what user tasks run
+  TaskUsers users;          // as what user tasks run
+  std::string output_kept;  // how long output of a finished job is kept, in words
 };
 
 // Return the folders of the jobs, of one job, of its checkpoints, of its home, and of the captured output of a task.
@@ -36,6 +37,9 @@ std::string job_dir(const std::string& data_dir, std::uint64_t job);
 std::string checkpoint_dir(const std::string& data_dir, std::uint64_t job);
 std::string home_dir(const std::string& data_dir, std::uint64_t job);
 std::string log_dir(const std::string& data_dir, std::uint64_t job, std::uint32_t attempt, std::uint32_t task);
+
+// Reads output that was captured on this machine.
+Result<LogPart> read_local_log(const std::string& data_dir, const std::string& output_kept, const LogQuery& query);
 
 std::unique_ptr<Backend> make_local_backend(LocalOptions options);
 
