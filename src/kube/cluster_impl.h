@@ -71,6 +71,7 @@ class Cluster::Impl {
     Timestamp delete_asked = Timestamp::never();  // strays
     bool own = false;                             // it was made for a task of a job of berth's own
     Timestamp over_since = Timestamp::never();    // own pods, once their end is durable
+    Timestamp stuck_since = Timestamp::never();   // own pods whose container does not start
   };
   struct Node {
     NodeObject object;
@@ -215,6 +216,7 @@ class Cluster::Impl {
   void look_for_own(const TaskKey& key, Task& task);
   void own_look_answered(const TaskKey& key, Task& task, int status, std::string_view body);
   void tick_own(const TaskKey& key, Task& task);
+  void watch_stuck(Pod& pod);
   void sweep_own();
 
   // requests

@@ -110,11 +110,31 @@ void Cluster::Impl::tick_own(const TaskKey& key, Task& task) {
   create(key, task);
 }
 
+// A pull may fail for a while. What the kubelet will not even try, or tries in vain for longer than that, is a failed
+// start; its pod is deleted when that is durable.
+void Cluster::Impl::watch_stuck(Pod& pod) {
+  constexpr std::int64_t kPatienceMs = 600'000;
+  constexpr std::int64_t kHopelessMs = 30'000;
+  const std::string& why = pod.object.stuck;
+  if (why.empty() || !pod.assigned) {
+    pod.stuck_since = Timestamp::never();
+    return;
+  }
+  if (pod.stuck_since.is_never()) pod.stuck_since = now_;
+  const bool is_hopeless = why.starts_with("InvalidImageName:") || why.starts_with("ErrImageNeverPull:") ||
+                           why.starts_with("CreateContainerConfigError:");
+  if (now_ - pod.stuck_since < (is_hopeless ? kHopelessMs : kPatienceMs)) return;
+  const auto task = tasks_.find(*pod.assigned);
+  if (task == tasks_.end() || task->second.stopping) return;
+  exit_task(task->first, task->second, {ExitReason::kStartFailed, 1, "its container does not start: " + why});
+}
+
 // Deletes the pods that have ended, whose end is durable, and that are too old or too many. Until then their logs are
 // there to be read.
 void Cluster::Impl::sweep_own() {
   std::vector<std::pair<Timestamp, std::string>> over;
   for (auto& [uid, pod] : pods_) {
+    if (pod.own) watch_stuck(pod);
     if (!pod.own || pod.assigned || pod.object.leaving || !is_over(pod.object)) continue;
     if (pod.over_since.is_never()) pod.over_since = now_;
     over.emplace_back(pod.over_since, uid);

@@ -183,6 +183,49 @@ TEST_CASE("the pod of a start that was given up is deleted when it appears") {
   CHECK(api.pods_.empty());
 }
 
+TEST_CASE("a container that does not start is a failed start, at once or after a while, and its pod goes") {
+  struct Case {
+    std::string why;
+    int patient_s;
+    int failed_s;
+  };
+  for (const Case& one : {Case{"ImagePullBackOff", 590, 610}, Case{"CreateContainerConfigError", 20, 40},
+                          Case{"ContainerCreating", 3600, 0}}) {
+    CAPTURE(one.why);
+    Own api;
+    const StartTask start = Own::start_of(7);
+    api.start(start);
+    const std::string uid = api.uid_of(Own::name(start));
+    api.pods_.at(uid)["status"] =
+        ApiStandIn::json(R"({"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":")" + one.why +
+                         R"(","message":"no such image"}}}]})");
+    api.show(uid);
+    api.pass(one.patient_s);
+    CHECK_FALSE(api.exit_of(start.key));
+    if (one.failed_s == 0) continue;
+    api.pass(one.failed_s - one.patient_s);
+    REQUIRE(api.exit_of(start.key));
+    CHECK_EQ(api.exit_of(start.key)->reason, ExitReason::kStartFailed);
+    CHECK_NE(api.exit_of(start.key)->message.find("no such image"), std::string::npos);
+    api.perform(ForgetTask{start.key, "n1"});
+    api.pass(40);
+    CHECK(api.pods_.empty());
+  }
+}
+
+TEST_CASE("a signal that is not the one that stops a pod does not delete it") {
+  Own api;
+  const StartTask start = Own::start_of(7);
+  api.start(start);
+  api.perform(SignalTask{start.key, "n1", 10});
+  api.pass(5);
+  CHECK_EQ(api.pods_.size(), 1);
+  CHECK_FALSE(api.cluster().warnings().empty());
+  api.perform(SignalTask{start.key, "n1", 15});
+  api.pass(5);
+  CHECK(api.pods_.empty());
+}
+
 TEST_CASE("pods that have ended are kept for an hour, and not more than so many") {
   Own api(2);
   for (std::uint64_t job = 1; job <= 4; ++job) {

@@ -27,6 +27,10 @@ void Cluster::Impl::perform(const Effect& effect) {
   if (const auto* one = std::get_if<KillTask>(&effect)) return stop(one->key, one->grace_ms / 1000);
   const auto& signal = std::get<SignalTask>(effect);
   const auto task = tasks_.find(signal.key);
+  // A user's signal: there is none for a pod but the one that it is stopped by.
+  if (task != tasks_.end() && signal.signal != task->second.start.stop_signal)
+    return warn("signal " + std::to_string(signal.signal) + " was not sent to job " +
+                std::to_string(signal.key.job.value()) + ": a pod gets no other than the one that it is stopped by");
   stop(signal.key, task == tasks_.end() ? 0 : task->second.start.grace_ms / 1000);
 }
 

@@ -47,7 +47,11 @@ void LogReading::take(std::string_view piece) {
 
 void LogReading::begin_line() {
   skips_ = !passed_ || (is_cut_ && !begin_.time.empty() && time_ <= begin_.time);
-  if (!passed_ && time_ == begin_.time) passed_ = ++met_ >= begin_.same;
+  const std::string second = time_.substr(0, kSeconds);
+  if (second != second_) counts_.clear();
+  second_ = second;
+  const std::int32_t count = ++counts_[time_];
+  if (!passed_ && time_ == begin_.time) passed_ = count >= begin_.same;
 }
 
 void LogReading::take_text(std::string_view text) {
@@ -66,7 +70,7 @@ void LogReading::end_line() {
   in_time_ = true;
   if (!skips_) {
     place_.offset += line_bytes_;
-    place_.same = place_.time == time_ ? place_.same + 1 : 1;
+    place_.same = counts_[time_];
     place_.time = time_;
     line_bytes_ = 0;
     if (place_.offset <= from_ + static_cast<std::int64_t>(bytes_.size())) last_ = place_;

@@ -4,6 +4,7 @@
 // and the next part is read from there: whoever follows a log is not sent all of it again and again.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,7 @@ namespace berth::kube {
 struct LogPlace {
   std::int64_t offset = 0;  // bytes before it, times left out
   std::string time;         // of the line before it; empty: there is none
-  std::int32_t same = 0;    // how many lines of this time in a row are before it
+  std::int32_t same = 0;    // how many lines of this time are before it
 };
 
 // Returns the query of the request that gives the log from this place on.
@@ -44,9 +45,11 @@ class LogReading {
   const std::size_t max_bytes_;
   const bool is_cut_;
   const LogPlace begin_;
-  bool passed_;           // the line before the first place has gone by
-  std::int32_t met_ = 0;  // lines of its time so far
-  std::string time_;      // of the line that is being read
+  bool passed_;  // the line before the first place has gone by
+  // How many lines of each time there were, of the second that is being read: times need not ascend.
+  std::map<std::string, std::int32_t> counts_;
+  std::string second_;
+  std::string time_;  // of the line that is being read
   bool in_time_ = true;
   bool skips_ = false;
   std::string bytes_;

@@ -68,6 +68,7 @@ TEST_CASE("a log that is read part by part is the whole log, whatever the sizes"
         REQUIRE_LE(part.bytes().size(), most);
         if (part.bytes().empty()) break;
         all += part.bytes();
+        REQUIRE_LE(all.size(), text_of(lines).size());
         place = part.last();
         REQUIRE_LE(place.offset, all.size());
       }

@@ -175,6 +175,16 @@ PodEnd end_of(const json::object& pod, PodPhase phase) {
   return end;
 }
 
+// Returns why a container of a pending pod does not start, if it is more than that it takes a while.
+std::string stuck_of(const json::object& pod) {
+  for (const json::object* container : objects_at(pod, {"status", "containerStatuses"})) {
+    const std::string why = text_at(*container, {"state", "waiting", "reason"});
+    if (why.empty() || why == "ContainerCreating" || why == "PodInitializing") continue;
+    return shown(why + ": " + text_at(*container, {"state", "waiting", "message"}), 300);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string text_of_task(const TaskKey& key) {
@@ -212,6 +222,7 @@ Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler) 
   object.gated = !objects_at(pod, {"spec", "schedulingGates"}).empty();
   object.phase = phase_of(pod);
   if (object.phase == PodPhase::kSucceeded || object.phase == PodPhase::kFailed) object.end = end_of(pod, object.phase);
+  if (object.phase == PodPhase::kPending && !object.node.empty()) object.stuck = stuck_of(pod);
   object.task = task_of_text(annotation(pod, kTaskAnnotation));
   object.log = annotation(pod, kLogAnnotation);
   auto request = read_request(pod);

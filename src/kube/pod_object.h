@@ -68,6 +68,7 @@ struct PodObject {
   std::int32_t index = -1;
   Membership member;  // of the workload of an operator
   PodPhase phase = PodPhase::kPending;
+  std::string stuck;            // why a container does not start, such as ImagePullBackOff; empty: nothing is known
   PodEnd end;                   // succeeded and failed pods
   std::optional<TaskKey> task;  // of the annotation that a binding of ours has put on it
   std::string log;              // likewise: of the log that decided it

@@ -2,6 +2,7 @@
 """Jobs that are submitted to berth itself and run as pods: what is made, what becomes of it, and that it is made once."""
 import json
 import os
+import signal
 import sys
 import time
 
@@ -255,6 +256,20 @@ def killed_at_any_moment_it_makes_each_pod_once(cluster, kubeconfig):
         fleet.check_room()
 
 
+def the_api_server_may_die_in_the_middle_of_starts(cluster, kubeconfig):
+    with Own(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(4)
+        jobs = [submit(fleet, "--tasks", "8", "--gpus", "1", "--", "train") for _ in range(2)]
+        cluster.end("kube-apiserver", signal.SIGKILL)
+        jobs += [submit(fleet, "--tasks", "8", "--gpus", "1", "--", "train") for _ in range(2)]
+        cluster.start_api_server()
+        for job in jobs:
+            pods = wait_running(fleet, job, 8)
+            wait_job(fleet, job, phase="running")
+            assert {pod["metadata"]["labels"]["berth.dev/attempt"] for pod in pods} == {"1"}, pods
+        fleet.check_room()
+
+
 def the_policy_lets_berth_make_pods_and_nobody_forge_them(cluster, kubeconfig):
     with Own(cluster, kubeconfig) as fleet:
         fleet.add_nodes(1)
@@ -284,4 +299,5 @@ if __name__ == "__main__":
                    a_failure_is_told_with_its_code, a_cancelled_job_s_pods_are_deleted, a_pod_that_somebody_deletes_ends_its_task,
                    preemption_gives_the_places_to_the_stronger, what_cannot_be_a_pod_is_refused_at_once,
                    what_the_api_server_refuses_is_told, hostile_words_break_no_name, another_s_pod_of_this_name_is_not_taken,
-                   killed_at_any_moment_it_makes_each_pod_once, the_policy_lets_berth_make_pods_and_nobody_forge_them]))
+                   killed_at_any_moment_it_makes_each_pod_once, the_api_server_may_die_in_the_middle_of_starts,
+                   the_policy_lets_berth_make_pods_and_nobody_forge_them]))
