@@ -28,8 +28,7 @@ class PastService final : public api::Service {
   Result<std::vector<EventRecord>> events(Seq from, std::size_t limit) override;
   std::uint64_t watch(Watcher watcher) override;
   void unwatch(std::uint64_t id) override;
-  Result<LogPart> task_log(JobId job, std::uint32_t attempt, std::uint32_t task, bool error_stream, std::int64_t from,
-                           std::int64_t max_bytes) override;
+  void task_log(const LogQuery& query, std::function<void(Result<LogPart>)> answer) override;
   std::string metrics() override;
   api::ServerFacts facts() override { return now_.facts(); }
 
