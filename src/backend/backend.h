@@ -24,6 +24,7 @@
 #include "base/result.h"
 #include "model/command.h"
 #include "model/effect.h"
+#include "model/queue_summary.h"
 
 namespace berth::backend {
 
@@ -81,6 +82,9 @@ class Backend {
   virtual void read_log(const LogQuery& /*query*/, LogAnswer answer) {
     answer(not_found("no output of tasks is kept here"));
   }
+  // Shows all queues but the root where people of the cluster look for them; returns at once. It is told every few
+  // seconds. Most backends have no such place.
+  virtual void show_queues(std::vector<QueueSummary> /*queues*/) {}
   virtual void stop() = 0;  // stops the reports; tasks run on
   virtual std::vector<std::string> warnings() const = 0;
 };

@@ -31,6 +31,7 @@
 #include "daemon/loop.h"
 #include "daemon/machine.h"
 #include "daemon/node_flags.h"
+#include "daemon/queue_desk.h"
 #include "daemon/reader.h"
 #include "daemon/retention.h"
 #include "daemon/service.h"
@@ -181,6 +182,7 @@ class Daemon::Impl {
     }
     measure();
     if (auto served = serve(); !served) return served;
+    if (options_.kubernetes) queue_desk_ = std::make_unique<QueueDesk>(*reader_, *backend_, clock_);
     log_check_.start();
     budgets_ = std::make_unique<BudgetWatch>(*reader_, service_->billing_desk(), inbox_, clock_);
     retention_ = std::make_unique<Retention>(options_.data_dir, *log_, options_.keep_finished, clock_);
@@ -195,6 +197,7 @@ class Daemon::Impl {
     if (loop_) loop_->stop();
     if (backend_) backend_->stop();
     if (reader_) reader_->stop();
+    queue_desk_.reset();
     news_.reset();
     server_.reset();
   }
@@ -435,6 +438,7 @@ class Daemon::Impl {
   backend::Credentials credentials_;  // with --backend kubernetes, until the backend has them
   std::unique_ptr<backend::Backend> backend_;
   std::unique_ptr<JobNewsDesk> news_;
+  std::unique_ptr<QueueDesk> queue_desk_;
   std::unique_ptr<Loop> loop_;
   LogCheck log_check_;
   std::unique_ptr<Retention> retention_;

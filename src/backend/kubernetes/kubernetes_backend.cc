@@ -16,6 +16,7 @@
 #include "backend/kubernetes/lease.h"
 #include "backend/kubernetes/pod_logs.h"
 #include "backend/kubernetes/rights.h"
+#include "kube/queue_objects.h"
 
 namespace berth::backend {
 namespace {
@@ -117,6 +118,14 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
 
   Result<void> check(const JobSpec& job) const override { return kube::check_own_job(job, options_.cluster.own); }
 
+  void show_queues(std::vector<QueueSummary> queues) override {
+    {
+      const std::lock_guard lock(mutex_);
+      incoming_.emplace_back(std::move(queues));
+    }
+    http_.wake();
+  }
+
   void stop() override {
     if (!thread_.joinable()) return;
     stopping_ = true;
@@ -134,7 +143,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     LogQuery query;
     LogAnswer answer;
   };
-  using Incoming = std::variant<Effect, JobNews, LogAsk>;
+  using Incoming = std::variant<Effect, JobNews, LogAsk, std::vector<QueueSummary>>;
 
   void run() {
     check_rights();
@@ -176,6 +185,8 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
         read(log->query, std::move(log->answer));
       } else if (const auto* effect = std::get_if<Effect>(&one)) {
         cluster_.perform(*effect, options_.now());
+      } else if (const auto* queues = std::get_if<std::vector<QueueSummary>>(&one)) {
+        queue_objects_.show(*queues, options_.now());
       } else {
         std::visit([this](const auto& news) { on(news); }, std::get<JobNews>(one));
       }
@@ -222,6 +233,11 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
       // Nothing is known of one that was not sent, as of one without an answer.
       if (!queue_.push(std::move(request))) cluster_.answered(id, 0, {}, options_.now());
     }
+    for (kube::Request& request : queue_objects_.take()) {
+      const std::uint64_t id = request.id;
+      if (!queue_.push(std::move(request))) queue_objects_.answered(id, 0, {}, options_.now());
+    }
+    for (const std::string& warning : queue_objects_.take_warnings()) pass_over(warning);
   }
 
   void send_calls(Clock::time_point now) {
@@ -240,7 +256,10 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
 
   void answered(std::uint64_t id, const HttpAnswer& answer) {
     if (answer.status == 403) pass_over("the API server refuses: " + message_of(answer));
-    if (queue_.answered(id, answer.status, answer.retry_after_s, Clock::now()))
+    if (!queue_.answered(id, answer.status, answer.retry_after_s, Clock::now())) return;
+    if (id >= kube::QueueObjects::kFirstId)
+      queue_objects_.answered(id, answer.status, answer.body, options_.now());
+    else
       cluster_.answered(id, answer.status, answer.body, options_.now());
   }
 
@@ -359,6 +378,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
 
   // The rest belongs to the thread.
   kube::Cluster cluster_;
+  kube::QueueObjects queue_objects_;
   Http http_;
   PodLogs logs_{http_};
   CallQueue queue_;

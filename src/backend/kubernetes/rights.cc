@@ -91,6 +91,8 @@ std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, con
     rights.push_back({"create", "", "pods", "", one});
     rights.push_back({"create", "", "services", "", one});
   }
+  for (const char* verb : {"list", "create", "patch", "delete"})
+    rights.push_back({verb, "berth.dev", "queues", "", ""});
   for (const char* verb : {"get", "create", "update"})
     rights.push_back({verb, "coordination.k8s.io", "leases", "", space});
   return rights;
