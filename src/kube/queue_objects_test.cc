@@ -11,12 +11,10 @@
 namespace berth::kube {
 namespace {
 
-namespace json = boost::json;
-
 // Plays the API server: it keeps what is written.
-struct Server {
+struct QueueServer {
   QueueObjects queues;
-  std::map<std::string, json::object> objects;
+  std::map<std::string, boost::json::object> objects;
   std::vector<Request> seen;
   std::vector<std::string> warnings;
   Timestamp now{1'000'000};
@@ -27,14 +25,14 @@ struct Server {
     REQUIRE(request.path.starts_with(prefix));
     if (!defined) return 404;
     if (request.method == Method::kGet) {
-      json::array items;
+      boost::json::array items;
       for (const auto& [name, object] : objects) items.emplace_back(object);
-      body = json::serialize(json::object{{"items", items}});
+      body = boost::json::serialize(boost::json::object{{"items", items}});
       return 200;
     }
     const std::string name = request.path.substr(prefix.size() + 1, request.path.find('?') - prefix.size() - 1);
     if (request.method == Method::kDelete) return objects.erase(name) == 1 ? 200 : 404;
-    objects[name] = json::parse(request.body).as_object();
+    objects[name] = boost::json::parse(request.body).as_object();
     body = request.body;
     return 200;
   }
@@ -57,7 +55,7 @@ struct Server {
   }
 };
 
-QueueSummary queue(const std::string& path, std::int64_t used_milli = 0) {
+QueueSummary queue_using(const std::string& path, std::int64_t used_milli = 0) {
   QueueSummary one;
   one.path = path;
   one.used_milli = used_milli;
@@ -76,22 +74,22 @@ TEST_CASE("a queue is an object of the name of its path, and no two have one nam
 }
 
 TEST_CASE("an object is written when it differs, and not again") {
-  Server server;
-  server.round({queue("a"), queue("a/b", 2500)});
+  QueueServer server;
+  server.round({queue_using("a"), queue_using("a/b", 2500)});
   REQUIRE_EQ(server.objects.size(), 2);
   CHECK_EQ(server.objects.at("a.b").at("status").at("usedGPUs").as_string(), "2.5");
   CHECK_EQ(server.objects.at("a.b").at("spec").at("parent").as_string(), "a");
   CHECK_EQ(server.writes(), 2);
-  server.round({queue("a"), queue("a/b", 2500)});
+  server.round({queue_using("a"), queue_using("a/b", 2500)});
   CHECK_EQ(server.writes(), 2);
-  server.round({queue("a"), queue("a/b", 3000)});
+  server.round({queue_using("a"), queue_using("a/b", 3000)});
   CHECK_EQ(server.writes(), 3);
 }
 
 TEST_CASE("a round writes a bounded number, and the next goes on where it ended") {
-  Server server;
+  QueueServer server;
   std::vector<QueueSummary> many;
-  for (int i = 0; i < 120; ++i) many.push_back(queue("q" + std::to_string(i), 1000));
+  for (int i = 0; i < 120; ++i) many.push_back(queue_using("q" + std::to_string(i), 1000));
   server.round(many);
   CHECK_EQ(server.objects.size(), 50);
   server.round(many);
@@ -101,11 +99,11 @@ TEST_CASE("a round writes a bounded number, and the next goes on where it ended"
 }
 
 TEST_CASE("an object that somebody changed is told and written over; one of a queue that is gone is deleted") {
-  Server server;
-  server.round({queue("a"), queue("b")});
+  QueueServer server;
+  server.round({queue_using("a"), queue_using("b")});
   server.objects["a"]["spec"].as_object()["weight"] = 99;
-  server.objects["mine"] = json::parse(R"({"metadata":{"name":"mine"},"spec":{}})").as_object();
-  for (int i = 0; i < 5; ++i) server.round({queue("a")});
+  server.objects["mine"] = boost::json::parse(R"({"metadata":{"name":"mine"},"spec":{}})").as_object();
+  for (int i = 0; i < 5; ++i) server.round({queue_using("a")});
   CHECK_EQ(server.objects.at("a").at("spec").at("weight").as_int64(), 1);
   CHECK_FALSE(server.objects.contains("b"));
   CHECK(server.objects.contains("mine"));  // not berth's to delete
@@ -116,23 +114,23 @@ TEST_CASE("an object that somebody changed is told and written over; one of a qu
 }
 
 TEST_CASE("without the definition nothing is written, and it is looked for again after a while") {
-  Server server;
+  QueueServer server;
   server.defined = false;
-  for (int i = 0; i < 10; ++i) server.round({queue("a")});
+  for (int i = 0; i < 10; ++i) server.round({queue_using("a")});
   CHECK_EQ(server.seen.size(), 1);
   server.defined = true;
-  for (int i = 0; i < 20; ++i) server.round({queue("a")});
+  for (int i = 0; i < 20; ++i) server.round({queue_using("a")});
   CHECK_EQ(server.objects.size(), 1);
 }
 
 TEST_CASE("a request without an answer is made again, and what others wrote breaks nothing") {
-  Server server;
-  server.objects["odd"] = json::parse(R"({"metadata":{"name":"odd"},"spec":[1],"status":"x"})").as_object();
-  server.queues.show({queue("a")}, server.now);
+  QueueServer server;
+  server.objects["odd"] = boost::json::parse(R"({"metadata":{"name":"odd"},"spec":[1],"status":"x"})").as_object();
+  server.queues.show({queue_using("a")}, server.now);
   for (const Request& request : server.queues.take()) server.queues.answered(request.id, 0, {}, server.now);
   CHECK(server.objects.contains("odd"));
   server.now = server.now + QueueObjects::kListAgainMs;
-  server.round({queue("a")});
+  server.round({queue_using("a")});
   CHECK(server.objects.contains("a"));
 }
 
