@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "explain/why.h"
+#include "state/within.h"
 
 namespace berth::daemon {
 namespace {
@@ -21,10 +22,13 @@ explain::Viewer viewer_of(const state::QueueState& queue) { return explain::View
 }  // namespace
 
 std::vector<QueueSummary> summaries_of(const state::State& state) {
-  const state::QueueState& root = state.queue(state.root());
   const auto borrowed_of = [&](const state::QueueState& queue) {
     return (queue.usage - state::usage_within_all(state, queue))[kDimGpu];
   };
+  std::int64_t borrowed = 0;  // in all
+  for (const state::QueueState& queue : state.queues()) {
+    if (!queue.removed && queue.id != state.root() && queue.is_leaf()) borrowed += borrowed_of(queue);
+  }
   std::vector<QueueSummary> all;
   for (const state::QueueState& queue : state.queues()) {
     if (queue.removed || queue.id == state.root()) continue;
@@ -39,7 +43,7 @@ std::vector<QueueSummary> summaries_of(const state::State& state) {
     one.borrowed_milli = borrowed_of(queue);
     if (queue.guaranteed.states(kDimGpu)) {
       const std::int64_t unused = queue.guaranteed.amounts[kDimGpu] - queue.within_usage[kDimGpu];
-      one.lent_milli = std::max<std::int64_t>(0, std::min(unused, borrowed_of(root) - one.borrowed_milli));
+      one.lent_milli = std::max<std::int64_t>(0, std::min(unused, borrowed - one.borrowed_milli));
     }
     one.pending = queue.pending_below;
     one.running = queue.running_below;

@@ -43,8 +43,8 @@ def kubectl_shows_the_tree(cluster, kubeconfig):
         assert red["spec"]["maxGPUs"] == "6" and red["spec"]["weight"] == 3, red
         assert red["status"]["borrowedGPUs"] == "5" and red["status"]["pending"] == 1, red
         wait_until(lambda: "(max)" in queue(cluster, "red")["status"].get("why", ""), lambda: str(queue(cluster, "red")))
-        lab = queue(cluster, "lab")
-        assert lab["spec"]["guaranteedGPUs"] == "4" and lab["status"]["lentGPUs"] == "4", lab
+        wait_until(lambda: queue(cluster, "lab")["status"]["lentGPUs"] == "4", lambda: str(queue(cluster, "lab")))
+        assert queue(cluster, "lab")["spec"]["guaranteedGPUs"] == "4", queue(cluster, "lab")
         names = {one["spec"]["path"]: one["metadata"]["name"] for one in cluster.items(QUEUES)}
         assert names["lab/nlp"] == "lab.nlp" and names["lab/Vision_2"].startswith("lab.vision-2-"), names
         lines = cluster.kubectl("get", "queues").splitlines()
