@@ -831,7 +831,8 @@ TEST_CASE("connection: a socket is an address of its own, and the token at its d
   const Environment environment = [&variables](const std::string& name) { return variables[name]; };
   CHECK(find_server({}, environment)->base_url == "unix:/run/x.sock");
   CHECK(find_server({}, environment)->token.empty());
-  CHECK(find_server({.server = "http://h"}, environment)->token == "of-the-file");
+  CHECK(find_server({.server = "https://h"}, environment)->token == "of-the-file");
+  CHECK_FALSE(find_server({.server = "http://h"}, environment));  // it would cross the network in the clear
   variables["BERTH_TOKEN"] = "named";
   CHECK(find_server({}, environment)->token == "named");
   client::Client nobody({.base_url = "unix:" + home + "/none"});
