@@ -154,6 +154,8 @@ void QueueObjects::listed(std::string_view body) {
       warnings_.push_back(
           "Queue " + shown(name, 80) +
           " was changed by somebody; the queues are those of berth's configuration, so it is written over");
+    if (const auto wanted = wanted_.find(name); wanted != wanted_.end() && wanted->second.spec == there.spec)
+      wrote_[name] = there.spec;  // by a server before this one
     there_.emplace(name, std::move(there));
   }
   known_ = true;

@@ -113,6 +113,20 @@ TEST_CASE("an object that somebody changed is told and written over; one of a qu
                     [](const std::string& one) { return one.starts_with("Queue mine is no queue"); }));
 }
 
+TEST_CASE("a change is told, too, of an object that an earlier server has written") {
+  QueueServer before;
+  before.round({queue_using("a")});
+  QueueServer server;
+  server.objects = before.objects;
+  server.round({queue_using("a")});
+  CHECK_EQ(server.writes(), 0);
+  server.objects["a"]["spec"].as_object()["weight"] = 99;
+  for (int i = 0; i < 5; ++i) server.round({queue_using("a")});
+  REQUIRE_EQ(server.warnings.size(), 1);
+  CHECK(server.warnings.front().starts_with("Queue a was changed"));
+  CHECK_EQ(server.objects.at("a").at("spec").at("weight").as_int64(), 1);
+}
+
 TEST_CASE("without the definition nothing is written, and it is looked for again after a while") {
   QueueServer server;
   server.defined = false;
