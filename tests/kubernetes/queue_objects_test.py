@@ -65,7 +65,7 @@ def an_object_that_somebody_changed_is_written_over(cluster, kubeconfig):
         assert "Queue mine is no queue of berth's configuration" in fleet.server.tail(), fleet.server.tail()
         cluster.delete(f"{QUEUES}/mine")
         fleet.write_config({**CONFIG, "queues": {"red": {}}})
-        fleet.berth("apply", fleet.config)
+        fleet.berth("apply", "--file", fleet.config)
         wait_until(lambda: queue(cluster, "lab.nlp") is None and queue(cluster, "lab") is None, "its object goes with it", 100)
 
 
