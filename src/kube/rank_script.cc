@@ -10,34 +10,26 @@ std::string quoted(const std::string& text) {
   return word + "'";
 }
 
-// Each rank has a shell of its own, which passes SIGTERM on to the command and tells the first shell when it has
-// failed. A shell that has just been forked may lose a signal, so the first one waits a moment before it sends any.
 constexpr const char* kBegin =
-    "stopped= pids=\n"
-    "stop() {\n"
-    "  [ -z \"$stopped\" ] || return 0\n"
-    "  stopped=1\n"
-    "  sleep 1\n"
-    "  kill -TERM $pids 2>/dev/null\n"
-    "  (sleep $grace; kill -KILL 0) >/dev/null 2>&1 &\n"
-    "}\n"
-    "trap stop TERM\n"
-    "rank() {\n"
-    "  child= got=\n"
-    "  trap 'got=1; [ -z \"$child\" ] || kill -TERM $child 2>/dev/null' TERM\n"
-    "  \"$@\" & child=$!\n"
-    "  [ -z \"$got\" ] || kill -TERM $child 2>/dev/null\n"
-    "  while :; do wait $child; code=$?; [ $code -gt 128 ] && kill -0 $child 2>/dev/null || break; done\n"
-    "  [ $code -eq 0 ] || kill -TERM $$\n"
-    "  exit $code\n"
-    "}\n";
-// 143 is that of a rank that was stopped for another one.
+    "stopped=\n"
+    "trap 'stopped=${stopped:-1}' TERM\n"
+    "left=\n";
+// Once a second it looks who has ended. A signal ends no `wait` this way, and a shell that has just been forked, and
+// would lose one, has become its command by then.
 constexpr const char* kEnd =
-    "[ -z \"$stopped\" ] || kill -TERM $pids 2>/dev/null\n"
     "code=0\n"
-    "for pid in $pids; do\n"
-    "  while :; do wait $pid; got=$?; [ $got -gt 128 ] && kill -0 $pid 2>/dev/null || break; done\n"
-    "  [ $got -eq 0 ] || { [ $code -ne 0 ] && [ $code -ne 143 ]; } || code=$got\n"
+    "while [ -n \"$left\" ]; do\n"
+    "  sleep 1\n"
+    "  there=$left left=\n"
+    "  for pid in $there; do\n"
+    "    if kill -0 $pid 2>/dev/null; then left=\"$left $pid\"; continue; fi\n"
+    "    wait $pid; ended=$?\n"
+    "    [ $ended -eq 0 ] || { stopped=${stopped:-1}; [ $code -ne 0 ] || code=$ended; }\n"
+    "  done\n"
+    "  [ \"$stopped\" = 1 ] || continue\n"
+    "  stopped=2\n"
+    "  kill -TERM $left 2>/dev/null\n"
+    "  (sleep $grace; kill -KILL 0) >/dev/null 2>&1 &\n"
     "done\n"
     "exit $code\n";
 
@@ -48,7 +40,7 @@ std::string rank_script(const std::vector<Environment>& ranks, std::int64_t grac
   for (const Environment& rank : ranks) {
     script += "(export";
     for (const auto& [name, value] : rank) script += " " + name + "=" + quoted(value);
-    script += "; rank \"$@\") & pids=\"$pids $!\"\n";
+    script += "; exec \"$@\") & left=\"$left $!\"\n";
   }
   return script + kEnd;
 }
