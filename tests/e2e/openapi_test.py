@@ -84,7 +84,7 @@ CALLS = [
     ("getBill", "GET", "/v1/bill?by=kind", None),
     ("tryBill", "POST", "/v1/bill", PRICES),
     ("listRules", "GET", "/v1/rules", None),
-    ("putRules", "PUT", "/v1/rules?queue=research", {"admission": {"small": {"max_gpus": 500}}}),
+    ("putRules", "PUT", "/v1/rules", {"admission": {"small": {"max_gpus": 500}}}),
     ("testRules", "POST", "/v1/rules/test?since=2020-01-01", {"admission": {"small": {"max_gpus": 0}}}),
     ("closeMonth", "POST", "/v1/months/2020-01/close", None),
     ("correctBill", "POST", "/v1/months/2020-01/corrections", {"queue": "a", "amount_micro": -5, "reason": "a node was lost"}),
