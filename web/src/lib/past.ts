@@ -28,7 +28,9 @@ export async function readMoment(seq: number, signal: AbortSignal): Promise<Mome
 
 // Live jobs of then, the newest first.
 export function readJobs(seq: number, cursor: string, signal: AbortSignal): Promise<Page<JobSummary>> {
-  return get<Page<JobSummary>>(withQuery('/v1/jobs', { at: seq, sort: '-id', limit: kJobsPerPage, cursor }), { signal });
+  return get<Page<JobSummary>>(withQuery('/v1/jobs', { at: seq, sort: '-id', limit: kJobsPerPage, cursor }), {
+    signal,
+  });
 }
 
 type ReadEvent = (seq: number) => Promise<Pick<BerthEvent, 'seq' | 'time'> | undefined>;

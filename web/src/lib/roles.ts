@@ -26,6 +26,9 @@ const kTable = {
   'confirm-clock': '------aa',
   'manage-tokens': '-------a',
   'manage-billing': '----a--a',
+  'manage-rules': '---a---a',
+  'change-queue': '---a--aa',
+  'manage-roles': '--aa---a',
 } as const;
 export type Verb = keyof typeof kTable;
 export const kVerbs = Object.keys(kTable) as Verb[];
