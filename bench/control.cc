@@ -57,6 +57,8 @@ class ServerProcess {
       std::vector<std::string> words = {berth,
                                         "serve",
                                         "--no-node",
+                                        "--rate-limit",
+                                        "none",
                                         "--data",
                                         data,
                                         "--ready-file",
