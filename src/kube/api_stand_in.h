@@ -213,9 +213,11 @@ class ApiStandIn {
   std::vector<Request> requests;
   std::vector<std::string> deleted;
   std::vector<Command> commands;
+  // NOLINTBEGIN(readability-identifier-naming): functions have the names without the underscore
   std::map<std::string, boost::json::object> pods_, nodes_, namespaces_, jobs_;
   std::map<Kind, std::map<std::string, boost::json::object>> workloads_;  // of operators
   std::map<std::string, JobId> jobs_of_core_;
+  // NOLINTEND(readability-identifier-naming)
   std::map<std::string, NodeSpec> registered;
   std::map<std::string, NodeStatus> status;
 

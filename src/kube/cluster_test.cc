@@ -199,7 +199,9 @@ TEST_CASE("what berth does not understand is told on the pod and not scheduled")
       {R"("affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"NotIn","values":["v"]}]}]}}})",
        "node affinity"},
       {R"("initContainers":[{"name":"i","resources":{"requests":{"example.com/fpga":1}}}])", "example.com/fpga"}};
-  for (const auto& [spec, words] : specs) {
+  for (const auto& one : specs) {  // clang-14 takes no structured binding in INFO
+    const std::string& spec = one.first;
+    const std::string& words = one.second;
     INFO(spec);
     Fixture api;
     api.pod("a", 1, "", spec);
