@@ -5,6 +5,7 @@
 
 #include "model/document/quantity.h"
 #include "model/image.h"
+#include "model/job_size.h"
 #include "model/name.h"
 
 namespace berth {
@@ -17,12 +18,6 @@ constexpr std::int64_t kMostSeconds = 366LL * 86'400;
 template <class T>
 bool contains(const std::vector<T>& list, const T& one) {
   return std::find(list.begin(), list.end(), one) != list.end();
-}
-
-std::int64_t gpu_milli_of(const JobSpec& spec) {
-  std::int64_t milli = 0;
-  for (const TaskGroup& group : spec.groups) milli += group.count * group.request.total_gpu_milli();
-  return milli;
 }
 
 std::string listed(const std::vector<std::string>& items) {

@@ -261,7 +261,7 @@ Response unauthenticated(const Peer& peer, std::string_view refusal) {
 
 namespace {
 
-// Answers those who ask too often.
+// Returns the answer 429 if the client is above its rate limit.
 std::optional<Response> pass_gate(const Gate& gate, const Request& request, const Peer& peer) {
   if (!gate.take) return std::nullopt;
   const std::int64_t wait_ms = gate.take(request.subject, address_of(peer.address));

@@ -18,7 +18,7 @@ Response problem(int status, std::string_view code, std::string_view detail);
 Response problem(ErrorCode code, std::string_view detail);
 inline Response problem(const Error& error) { return problem(error.code, error.message); }
 
-// Asks to come again after the milliseconds, in Retry-After: 429 to those who ask too often.
+// Returns the answer to a client above its rate limit: 429, with Retry-After in whole seconds.
 Response too_many_requests(std::int64_t wait_ms);
 
 // Adds `instance`, the path of the request, to a problem document; leaves any other response alone. The server does

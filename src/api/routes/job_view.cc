@@ -310,12 +310,6 @@ JobPhase phase_of(const State& state, const JobState& job) {
   return job.phase;
 }
 
-std::int64_t gpu_milli_of(const JobSpec& spec) {
-  std::int64_t milli = 0;
-  for (const TaskGroup& group : spec.groups) milli += group.count * group.request.total_gpu_milli();
-  return milli;
-}
-
 ShownJob show_job(const View& view, const JobState& job) {
   const State& state = view.state;
   return {.job = job,

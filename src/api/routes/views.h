@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/service.h"
+#include "model/job_size.h"
 #include "model/reason.h"
 #include "model/why_answer.h"
 #include "state/estimate.h"
@@ -56,7 +57,6 @@ struct ShownJob {
 
 // A service or array runs when one of its children does.
 JobPhase phase_of(const state::State& state, const state::JobState& job);
-std::int64_t gpu_milli_of(const JobSpec& spec);  // of all its tasks
 
 // What a job without an attempt waits for: what its own facts say, else what of quota and places refuses it.
 std::optional<ReasonCode> waits_for(const View& view, const state::JobState& job);

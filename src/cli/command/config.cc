@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cli/command/commands.h"
+#include "cli/command/document_body.h"
 #include "cli/connection.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -11,15 +12,7 @@
 namespace berth::cli {
 namespace {
 
-// The document as the server takes it. It is read here first, so that a mistake is told with its file and line.
-Result<std::string> config_body(const std::string& file) {
-  const auto text = read_file(file, document::kMaxBytes);
-  if (!text) return text.error();
-  if (const auto config = document::read_config(*text, file); !config) return config.error();
-  const auto tree = document::parse(*text, file);
-  if (!tree) return tree.error();
-  return document::to_json_text(*tree);
-}
+Result<std::string> config_body(const std::string& file) { return document_body(file, document::read_config); }
 
 // "jobs 3, 7 and 2 more", or nothing.
 std::string jobs_text(const Json& one, std::string_view name) {

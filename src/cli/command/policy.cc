@@ -1,4 +1,5 @@
 #include "cli/command/commands.h"
+#include "cli/command/document_body.h"
 #include "cli/connection.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -52,15 +53,7 @@ Result<int> show_rules(const PolicyOptions& options, Session& session) {
   return kOk;
 }
 
-// The rules as the server takes them. They are read here first, so that a mistake is told with its file and line.
-Result<std::string> rules_body(const std::string& file) {
-  const auto text = read_file(file, document::kMaxBytes);
-  if (!text) return text.error();
-  if (const auto rules = document::read_rules(*text, file); !rules) return rules.error();
-  const auto tree = document::parse(*text, file);
-  if (!tree) return tree.error();
-  return document::to_json_text(*tree);
-}
+Result<std::string> rules_body(const std::string& file) { return document_body(file, document::read_rules); }
 
 std::string trial_text(const Json& trial, std::size_t width) {
   std::string text = show(trial, "looked_at") + " jobs looked at" +

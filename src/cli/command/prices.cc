@@ -1,4 +1,5 @@
 #include "cli/command/commands.h"
+#include "cli/command/document_body.h"
 #include "cli/connection.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -42,15 +43,7 @@ Result<int> apply_prices(const PricesOptions& options, const std::string& body, 
 
 }  // namespace
 
-// The document as the server takes it. It is read here first, so that a mistake is told with its file and line.
-Result<std::string> price_body(const std::string& file) {
-  const auto text = read_file(file, document::kMaxBytes);
-  if (!text) return text.error();
-  if (const auto book = document::read_prices(*text, file); !book) return book.error();
-  const auto tree = document::parse(*text, file);
-  if (!tree) return tree.error();
-  return document::to_json_text(*tree);
-}
+Result<std::string> price_body(const std::string& file) { return document_body(file, document::read_prices); }
 
 Result<int> run(const PricesOptions& options, Session& session) {
   if (options.action == "show") return show_prices(options, session);
