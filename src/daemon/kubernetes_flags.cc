@@ -12,6 +12,7 @@
 #include "backend/kubernetes/kubernetes_backend.h"
 #include "base/hash.h"
 #include "daemon/machine.h"
+#include "model/document/quantity.h"
 #include "model/name.h"
 
 namespace berth::daemon {
@@ -58,9 +59,18 @@ Result<std::vector<std::string>> read_topology_labels(const std::string& flag) {
   return keys;
 }
 
+Result<std::int64_t> read_volume_wait(const std::string& flag) {
+  constexpr std::int64_t kMostS = 86'400;
+  const auto seconds = document::parse_duration_s(flag);
+  if (!seconds) return invalid("--volume-wait: " + seconds.error().message);
+  if (*seconds < 1 || *seconds > kMostS) return invalid("--volume-wait: '" + flag + "' is not from 1s to 24h");
+  return seconds;
+}
+
 Result<backend::Credentials> read_credentials(const KubernetesFlags& flags) {
   if (auto labels = read_topology_labels(flags.topology_labels); !labels) return labels.error();
   if (auto own = backend::read_job_namespace(flags.job_namespace); !own) return own.error();
+  if (auto wait = read_volume_wait(flags.volume_wait); !wait) return wait.error();
   if (!well_formed_name(flags.cell)) return invalid("--cell: '" + flags.cell + "' is no name");
   auto credentials = flags.kubeconfig.empty() ? backend::read_service_account(backend::kServiceAccountDirectory,
                                                                               environment("KUBERNETES_SERVICE_HOST"),
@@ -94,6 +104,9 @@ Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(const Kubernet
   auto own = backend::read_job_namespace(flags.job_namespace);
   if (!own) return own.error();
   options.cluster.own = std::move(*own);
+  const auto wait = read_volume_wait(flags.volume_wait);
+  if (!wait) return wait.error();
+  options.cluster.volume_wait_s = *wait;
   options.now = std::move(now);
   options.warn = [](const std::string& text) { spdlog::warn("{}", text); };
   options.end_process = std::move(end_process);

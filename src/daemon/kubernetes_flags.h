@@ -1,6 +1,7 @@
 #pragma once
 // The flags of `berth serve --backend kubernetes`, and the backend that they describe.
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,11 +21,15 @@ struct KubernetesFlags {
   // Where the pods of jobs that are submitted to berth are made: a namespace, and with commas between QUEUE=NAMESPACE
   // for those of other queues. none: no pods are made.
   std::string job_namespace = "berth-jobs";
-  std::string topology_labels;  // label keys of nodes with commas between, outermost first
+  std::string topology_labels;      // label keys of nodes with commas between, outermost first
+  std::string volume_wait = "10m";  // how long a gang waits with its places for volumes that are made for it
 };
 
 // Splits and checks the label keys.
 Result<std::vector<std::string>> read_topology_labels(const std::string& flag);
+
+// Returns the seconds of --volume-wait: 1 s to 24 h.
+Result<std::int64_t> read_volume_wait(const std::string& flag);
 
 // Reads the credentials that the flags name and checks the rest of them. Touches no network.
 Result<backend::Credentials> read_credentials(const KubernetesFlags& flags);

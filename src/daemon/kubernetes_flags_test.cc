@@ -71,3 +71,11 @@ TEST_CASE("flags of a cluster that are malformed are refused by name") {
   flags.topology_labels = "zone=1";
   CHECK(refusal(flags).find("--topology-labels: 'zone=1'") == 0);
 }
+
+TEST_CASE("the time that a gang waits for its volumes is a time of up to a day") {
+  CHECK(read_volume_wait("10m").value() == 600);
+  CHECK(read_volume_wait("24h").value() == 86'400);
+  CHECK(!read_volume_wait("0"));
+  CHECK(!read_volume_wait("25h"));
+  CHECK(read_volume_wait("soon").error().message.find("--volume-wait: ") == 0);
+}

@@ -98,6 +98,10 @@ void add_kubernetes_flags(CLI::App& app, Flags& flags) {
          "Labels of nodes that are the levels of the topology, outermost first, as "
          "topology.kubernetes.io/zone,example.com/rack",
          "KEYS");
+  app.add_option("--volume-wait", to.volume_wait,
+                 "How long a gang keeps its places while volumes are made for its claims (WaitForFirstConsumer)")
+      ->type_name("TIME")
+      ->capture_default_str();
   app.add_option("--job-namespace", to.job_namespace,
                  "Where the pods of submitted jobs are made, as berth-jobs,QUEUE=NAMESPACE; none: no pods are made")
       ->type_name("NAMESPACE")
@@ -115,7 +119,7 @@ Result<void> check_backend(const CLI::App& app, Flags& flags) {
     return {};
   }
   for (const char* flag :
-       {"--kubeconfig", "--kubernetes-namespace", "--cell", "--topology-labels", "--job-namespace"}) {
+       {"--kubeconfig", "--kubernetes-namespace", "--cell", "--topology-labels", "--volume-wait", "--job-namespace"}) {
     if (app.count(flag) != 0) return invalid(std::string(flag) + " needs --backend kubernetes");
   }
   return {};

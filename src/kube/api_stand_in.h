@@ -69,6 +69,25 @@ class ApiStandIn {
     (kind == Kind::kJob ? jobs_ : workloads_[kind])[name] = object;
     cluster_->observe(kind, object, false, now_);
   }
+  // Makes or changes a claim of namespace `team`, a volume or a StorageClass; `more` are further members, as JSON.
+  void storage(Kind kind, const std::string& name, const std::string& more) {
+    const bool is_claim = kind == Kind::kPersistentVolumeClaim;
+    const boost::json::object object =
+        json(R"({"metadata":{"name":")" + name + R"(","uid":"uid-)" + name + R"(","resourceVersion":")" +
+             std::to_string(++made_) + R"(")" + (is_claim ? R"(,"namespace":"team")" : "") + "}" +
+             (more.empty() ? "" : "," + more) + "}");
+    storage_[kind][name] = object;
+    if (shows) cluster_->observe(kind, object, false, now_);
+  }
+  void remove_storage(Kind kind, const std::string& name) {
+    const boost::json::object object = storage_[kind].at(name);
+    storage_[kind].erase(name);
+    cluster_->observe(kind, object, true, now_);
+  }
+  std::string selected_node(const std::string& claim) const {
+    return text_at(storage_.at(Kind::kPersistentVolumeClaim).at(claim),
+                   {"metadata", "annotations", "volume.kubernetes.io/selected-node"});
+  }
   std::string uid_of(const std::string& name) const {
     for (const auto& [uid, pod] : pods_) {
       if (text_at(pod, {"metadata", "name"}) == name) return uid;
@@ -113,6 +132,8 @@ class ApiStandIn {
     give(Kind::kJob, jobs_);
     give(Kind::kPodGroup, {});
     for (const WorkloadKind& kind : workload_kinds()) give(kind.kind, workloads_[kind.kind]);
+    for (const Kind kind : {Kind::kStorageClass, Kind::kPersistentVolume, Kind::kPersistentVolumeClaim})
+      give(kind, storage_[kind]);
     give(Kind::kPod, pods_);
     settle();
   }
@@ -171,6 +192,8 @@ class ApiStandIn {
   Answer serve(const Request& request) {
     const std::string pods = "/api/v1/namespaces/team/pods/";
     if (request.method == Method::kPost && request.path + "/" == pods) return make(json(request.body));
+    const std::string claims = "/api/v1/namespaces/team/persistentvolumeclaims/";
+    if (request.path.starts_with(claims)) return select(request.path.substr(claims.size()), json(request.body));
     if (!request.path.starts_with(pods)) return {201, "{}"};
     std::string name = request.path.substr(pods.size());
     const std::string part = name.find('/') == std::string::npos ? "" : name.substr(name.find('/') + 1);
@@ -216,12 +239,25 @@ class ApiStandIn {
   // NOLINTBEGIN(readability-identifier-naming): functions have the names without the underscore
   std::map<std::string, boost::json::object> pods_, nodes_, namespaces_, jobs_;
   std::map<Kind, std::map<std::string, boost::json::object>> workloads_;  // of operators
+  std::map<Kind, std::map<std::string, boost::json::object>> storage_;    // claims, volumes, classes
   std::map<std::string, JobId> jobs_of_core_;
   // NOLINTEND(readability-identifier-naming)
   std::map<std::string, NodeSpec> registered;
   std::map<std::string, NodeStatus> status;
 
  private:
+  Answer select(const std::string& name, const boost::json::object& body) {
+    auto& all = storage_[Kind::kPersistentVolumeClaim];
+    if (!all.contains(name)) return {404, "not found"};
+    boost::json::object& claim = all.at(name);
+    if (text_at(body, {"metadata", "resourceVersion"}) != text_at(claim, {"metadata", "resourceVersion"}))
+      return {409, "the object has been modified"};
+    claim["metadata"].as_object()["annotations"] = *object_at(body, {"metadata", "annotations"});
+    claim["metadata"].as_object()["resourceVersion"] = std::to_string(++made_);
+    const boost::json::object copy = claim;
+    if (shows) cluster_->observe(Kind::kPersistentVolumeClaim, copy, false, now_);
+    return {200, boost::json::serialize(copy)};
+  }
   Answer bind(const std::string& uid, const boost::json::object& body) {
     boost::json::object& pod = pods_.at(uid);
     if (text_at(body, {"metadata", "uid"}) != uid) return {409, "uid"};

@@ -15,14 +15,21 @@ constexpr std::size_t kMostWarnings = 100;
 // The id by which an object is known from list to list.
 std::string id_of(Kind kind, const boost::json::object& object) {
   const std::string name = text_at(object, {"metadata", "name"});
-  if (kind == Kind::kNode || kind == Kind::kNamespace || kind == Kind::kPriorityClass) return name;
+  if (kind == Kind::kNode || kind == Kind::kNamespace || kind == Kind::kPriorityClass || kind == Kind::kStorageClass ||
+      kind == Kind::kPersistentVolume)
+    return name;
   const std::string uid = text_at(object, {"metadata", "uid"});
   if (kind == Kind::kPod) return uid;
   const std::string space = text_at(object, {"metadata", "namespace"}) + "/";
+  if (kind == Kind::kPersistentVolumeClaim) return name.empty() ? std::string() : space + name;
   if (kind == Kind::kJob) return std::string(kOfJob) + space + uid;
   if (kind == Kind::kPodGroup) return std::string(kOfPodGroup) + space + name;
   const WorkloadKind* workload = workload_kind(kind);
   return workload == nullptr || name.empty() ? std::string() : std::string(workload->prefix) + space + name;
+}
+
+bool is_of_volumes(Kind kind) {
+  return kind == Kind::kStorageClass || kind == Kind::kPersistentVolume || kind == Kind::kPersistentVolumeClaim;
 }
 
 }  // namespace
@@ -33,6 +40,9 @@ std::vector<Resource> watched() {
                             {Kind::kJob, "/apis/batch/v1/jobs", "", true},
                             {Kind::kPodGroup, "/apis/scheduling.k8s.io/v1beta1/podgroups", "", true}};
   for (const WorkloadKind& one : workload_kinds()) all.push_back({one.kind, one.path, "", true, true});
+  all.push_back({Kind::kStorageClass, "/apis/storage.k8s.io/v1/storageclasses", "", true, true});
+  all.push_back({Kind::kPersistentVolume, "/api/v1/persistentvolumes", "", true, true});
+  all.push_back({Kind::kPersistentVolumeClaim, "/api/v1/persistentvolumeclaims", "", true, true});
   all.push_back({Kind::kPod, "/api/v1/pods", "", false});
   return all;
 }
@@ -51,6 +61,7 @@ void Cluster::Impl::observe(Kind kind, const boost::json::object& object, bool d
   if (kind == Kind::kPod) return observe_pod(object, deleted);
   if (kind == Kind::kNamespace && deleted) namespaces_.erase(id);
   if (kind == Kind::kNamespace && !deleted) namespaces_[id] = terms_of_namespace(object);
+  if (is_of_volumes(kind)) return deleted ? volumes_gone(kind, id) : observe_volumes(kind, id, object);
   if (!owns_pods(kind)) return;
   observe_owner(id, deleted ? Workload{} : read_workload(kind, object), deleted);
   observe_suspension(kind, id, object, deleted);
@@ -60,6 +71,7 @@ void Cluster::Impl::gone(Kind kind, const std::string& id) {
   if (kind == Kind::kNode) return node_gone(id);
   if (kind == Kind::kPod) return pod_gone(id);
   if (kind == Kind::kNamespace) namespaces_.erase(id);
+  if (is_of_volumes(kind)) return volumes_gone(kind, id);
   if (!owns_pods(kind)) return;
   suspensions_.erase(id);
   observe_owner(id, {}, true);
@@ -67,6 +79,7 @@ void Cluster::Impl::gone(Kind kind, const std::string& id) {
 
 // What was known and is not in the whole list has gone while nobody watched.
 void Cluster::Impl::end_list(Kind kind) {
+  denied_.erase(kind);
   const auto listed = seen_.find(kind);
   if (listed == seen_.end()) return;
   const std::set<std::string> seen = std::move(listed->second);
@@ -80,6 +93,9 @@ void Cluster::Impl::end_list(Kind kind) {
   if (kind == Kind::kNode) look(nodes_);
   if (kind == Kind::kPod) look(pods_);
   if (kind == Kind::kNamespace) look(namespaces_);
+  if (kind == Kind::kStorageClass) look(classes_);
+  if (kind == Kind::kPersistentVolume) look(volumes_);
+  if (kind == Kind::kPersistentVolumeClaim) look(claims_);
   if (kind == Kind::kJob) look(owners_, kOfJob);
   if (kind == Kind::kPodGroup) look(owners_, kOfPodGroup);
   if (const WorkloadKind* workload = workload_kind(kind)) look(owners_, workload->prefix);
@@ -92,6 +108,9 @@ void Cluster::Impl::end_list(Kind kind) {
 void Cluster::Impl::open() {
   open_ = true;
   opened_ = now_;
+  for (const auto& [uid, pod] : pods_) {
+    if (waits_to_be_bound(pod)) note_rules(pod);
+  }
   for (auto& [name, node] : nodes_) update_node(name, node);
   const std::vector<Effect> effects = std::move(held_);
   held_.clear();
@@ -115,6 +134,7 @@ void Cluster::Impl::tick() {
   for (auto& [key, group] : groups_) {
     if (group.ownerless || !suspensions_.contains(key) || !is_admitted_by_suspension(group)) watch_desertion(group);
     explain_wait(key, group);
+    renew_if_outdated(key, group);
     constexpr std::int64_t kAskAgainMs = 60'000;
     if (!group.refused_at.is_never() && now_ - group.refused_at >= kAskAgainMs) groups.push_back(key);
   }
@@ -152,6 +172,7 @@ std::optional<PodPlace> Cluster::Impl::place_of(JobId job, std::uint32_t attempt
 
 Output Cluster::Impl::take() {
   if (!open_) return {};
+  settle_volumes();
   Output output = std::move(output_);
   output_ = {};
   return output;
@@ -171,6 +192,7 @@ void Cluster::end_list(Kind kind, Timestamp now) {
   impl_->at(now);
   impl_->end_list(kind);
 }
+void Cluster::denied(Kind kind) { impl_->denied(kind); }
 void Cluster::perform(const Effect& effect, Timestamp now) {
   impl_->at(now);
   impl_->perform(effect);

@@ -10,6 +10,8 @@
 // 3. A StartTask is one Binding of the task's pod, which carries the task's key as an annotation. If the pod does not
 //    exist yet (its controller makes a new one after an eviction), the start waits for it, for a bounded time.
 //    A start with an image is a job of berth's own: its pod is made, with the key, bound to its node (own_pod.h).
+//    Where pods of a gang have claims, none is bound before the claims of all are: a claim that waits for its consumer
+//    is told the chosen node first (volume_object.h, docs/decisions/0038).
 // 4. A pod that is bound with our key is that task, after any restart. All else that uses a node is foreign use.
 // 5. A request without an answer may have happened. It is decided by what the watch shows, or by reading the object.
 // 6. An object that cannot be understood changes nothing, and is told by name (warnings, an Event on the pod).
@@ -37,6 +39,9 @@ enum class Kind {
   kJob,
   kPodGroup,
   kPriorityClass,
+  kStorageClass,
+  kPersistentVolume,
+  kPersistentVolumeClaim,
   // of operators (workload.h)
   kJobSet,
   kLeaderWorkerSet,
@@ -79,7 +84,8 @@ struct Options {
   std::string cell = "kubernetes";
   std::string scheduler = "berth";         // spec.schedulerName of the pods that it takes
   std::vector<std::string> topology = {};  // label keys of the configured levels, outermost first
-  std::int64_t pod_wait_s = 120;           // how long a start waits for its pod to exist
+  std::int64_t pod_wait_s = 120;           // how long a start waits for its pod, and for claims it has, to exist
+  std::int64_t volume_wait_s = 600;        // how long a start waits for the volumes of the chosen node
   std::string log = {};                    // id of the log; pods that are bound by another are foreign
   OwnPods own = {};
 };
@@ -109,6 +115,8 @@ class Cluster {
   // The observations since begin_list are a whole list of this kind: what is not in it is gone.
   void begin_list(Kind kind);
   void end_list(Kind kind, Timestamp now);
+  // The kind may not be read, until it is listed.
+  void denied(Kind kind);
   void perform(const Effect& effect, Timestamp now);
   // The job of a group was accepted under this id (the reply to its SubmitJob). After a start it is called first, for
   // each live job of this cell. If the job is over already, `finished` follows.

@@ -73,7 +73,7 @@ std::string Cluster::Impl::group_of(const Pod& pod, std::int32_t& size, std::str
 void Cluster::Impl::leave_group(const std::string& uid, Pod& pod) {
   const auto found = groups_.find(pod.group);
   if (found == groups_.end()) return;
-  found->second.pods.erase(uid);
+  if (found->second.pods.erase(uid) != 0 && !pod.object.claims.empty()) --found->second.claiming;
   if (found->second.pods.empty() && !found->second.job.valid() && !found->second.submitting) groups_.erase(found);
   pod.group.clear();
 }
@@ -88,7 +88,7 @@ void Cluster::Impl::regroup(const std::string& uid, Pod& pod) {
   Group& group = groups_[key];
   group.name = name;
   group.size = size;
-  group.pods.insert(uid);
+  if (group.pods.insert(uid).second && !pod.object.claims.empty()) ++group.claiming;
   pod.group = key;
   rank(pod);
 }
@@ -131,6 +131,7 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
       pod.owner_group = id_of_job(pod);
     }
     if (!pod.owner_group.empty()) by_owner_[pod.owner_group].insert(uid);
+    index_claims(uid, now);
   }
   if (fresh || pod.group.empty()) regroup(uid, pod);
   if (carries_its_task(uid, pod)) bound_.emplace(*now.task, uid);
@@ -138,6 +139,8 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
   follow(uid, pod);
   count_foreign(pod);
   count_pod(pod);
+  if (is_over(now)) touch_claims_of(now);
+  if (open_ && waits_to_be_bound(pod)) note_rules(pod);
   consider(pod.group);
 }
 
@@ -160,6 +163,7 @@ void Cluster::Impl::pod_gone(const std::string& uid) {
     if (owned->second.empty()) by_owner_.erase(owned);
   }
   if (pod.object.task) bound_.erase({*pod.object.task, uid});
+  forget_claims(uid, pod.object);
   if (pod.assigned) {
     if (const auto task = tasks_.find(*pod.assigned); task != tasks_.end())
       exit_task(task->first, task->second, {ExitReason::kKilled, 137, "its pod was deleted"});
@@ -169,6 +173,7 @@ void Cluster::Impl::pod_gone(const std::string& uid) {
   const JobId job = group == groups_.end() ? JobId::none() : group->second.job;
   leave_group(uid, pod);
   if (job.valid() && key.starts_with(kAlone)) command(CancelJob{job, "kubernetes"});
+  touch_claims_of(pod.object);
 }
 
 bool Cluster::Impl::waits_to_be_bound(const Pod& pod) {
@@ -229,7 +234,7 @@ TaskGroup Cluster::Impl::task_group_of(const Pod& pod) const {
   TaskGroup group;
   group.request = pod.object.request;
   group.command = {"pod/" + shown(pod.object.name_space, 80) + "/" + shown(pod.object.name, 253)};
-  group.node_selector = wish.node_selector;
+  group.node_selector = selector_of(pod);
   for (const Toleration& one : wish.tolerations) {
     if (!one.exists) {
       group.tolerations.push_back(taint_name(one.key, one.value));
@@ -323,7 +328,8 @@ void Cluster::Impl::consider(const std::string& group_key) {
     if (!pod->object.wish.problem.empty()) tell(*pod, "NotSchedulable", pod->object.wish.problem, true);
   }
   if (pods.empty() || group.size == 0 || pods.size() < static_cast<std::size_t>(group.size)) return;
-  const std::string key = "kube/" + options_.cell + "/" + group_key + "/" + pods.front()->object.uid;
+  if (!why_volumes_wait(pods).empty()) return;
+  const std::string key = "kube/" + options_.cell + "/" + group_key + "/" + pods.front()->object.uid + mark_of(pods);
   if (key == group.key) return;  // these very pods were a job that is over
   auto job = job_of(group, pods);
   if (!job) {
@@ -373,6 +379,8 @@ void Cluster::Impl::finished(JobId job, bool cancelled) {
   const auto found = groups_.find(key);
   if (found == groups_.end()) return;
   Group& group = found->second;
+  cancelled = cancelled && group.renewed_at.is_never();
+  group.renewed_at = Timestamp::never();
   if (cancelled && is_admitted_by_suspension(group)) cancel_suspended(key, job);
   group.job = JobId::none();
   group.cancelled = cancelled;
@@ -388,9 +396,16 @@ void Cluster::Impl::finished(JobId job, bool cancelled) {
     consider(key);
 }
 
-void Cluster::Impl::waits(JobId job, const std::string& why) {
+void Cluster::Impl::waits(JobId job, const std::string& said) {
   const auto known = group_of_job_.find(job);
   if (known == group_of_job_.end()) return;
+  std::string why = said;
+  for (const auto& [label, rule] : rules_) {
+    if (said.find(label) != std::string::npos) why += " " + label + " is on nodes with " + text_of(rule) + ".";
+  }
+  const auto before = groups_.find(known->second);
+  if (before != groups_.end() && !before->second.start_failure.empty())
+    why += " Its last start failed: " + before->second.start_failure + ".";
   if (const auto suspended = suspensions_.find(known->second); suspended != suspensions_.end())
     tell_owner(suspended->second, "Waiting", why);
   bool first = true;
@@ -466,6 +481,7 @@ std::string Cluster::Impl::why_it_waits(const std::string& key, const Group& gro
     return "its " + text_of_owner(*pods.front()) + " does not say of how many pods it is";
   if (group.size <= 0) return "label berth.dev/group-size of a pod of its group is no number of pods";
   if (pods.size() < static_cast<std::size_t>(group.size)) return have();
+  if (std::string volumes = why_volumes_wait(pods); !volumes.empty()) return volumes;
   return "the job of these pods is over; make them anew";
 }
 

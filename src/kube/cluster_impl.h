@@ -15,6 +15,7 @@
 #include "kube/owner_object.h"
 #include "kube/pod_object.h"
 #include "kube/suspension.h"
+#include "kube/volume_object.h"
 #include "kube/workload.h"
 
 namespace berth::kube {
@@ -37,6 +38,7 @@ class Cluster::Impl {
   void observe(Kind kind, const boost::json::object& object, bool deleted);
   void begin_list(Kind kind) { seen_[kind].clear(); }
   void end_list(Kind kind);
+  void denied(Kind kind) { denied_.insert(kind); }
   void perform(const Effect& effect);
   void submitted(const std::string& key, JobId job);
   void refused(const std::string& key, const std::string& why);
@@ -93,8 +95,11 @@ class Cluster::Impl {
     bool ownerless = false;                      // its owner is gone: nobody makes new pods
     Timestamp refused_at = Timestamp::never();
     Timestamp deserted_since = Timestamp::never();  // it has a job, but no pod that waits or runs
+    std::size_t claiming = 0;                       // of its pods have claims
+    Timestamp renewed_at = Timestamp::never();      // its job is given up, to be submitted anew
+    std::string start_failure;                      // why its volumes let the last start fail
   };
-  enum class TaskPhase { kWaitsForPod, kBinding, kBound, kExited };
+  enum class TaskPhase { kWaitsForPod, kWaitsForVolumes, kBinding, kBound, kExited };
   struct Task {
     StartTask start;
     TaskPhase phase = TaskPhase::kWaitsForPod;
@@ -109,11 +114,15 @@ class Cluster::Impl {
     Timestamp delete_asked = Timestamp::never();
     std::optional<TaskExited> exit;
     Timestamp exit_told;
+    std::map<std::string, Timestamp> selected_at;  // ids of claims: when the node was last written into them
+    std::set<std::string> selected;                // ids of claims that were seen with the node of this task
+    std::string volumes_wait;                      // what its volumes wait for
   };
-  enum class Asked { kBind, kLook, kMark, kDelete, kTell, kCreate, kServe, kSuspend };
+  enum class Asked { kBind, kLook, kMark, kDelete, kTell, kCreate, kServe, kSuspend, kSelect };
   struct Call {
     Asked asked = Asked::kTell;
     TaskKey task;
+    std::string claim = {};  // kSelect: its id
   };
 
   struct Suspended {
@@ -184,10 +193,39 @@ class Cluster::Impl {
   void observe_suspension(Kind kind, const std::string& id, const boost::json::object& object, bool deleted);
   void settle_suspension(const std::string& id);
   void submit_suspended(const std::string& id, Suspended& known);
+  static std::vector<Pod> pods_of_templates(const std::string& id, const Suspended& known,
+                                            std::vector<std::int32_t>& counts);
   void send_suspend(Suspended& known, bool suspend, const std::string& cancelled);
   void cancel_suspended(const std::string& id, JobId job);
   bool leaves_by_suspension(const TaskKey& key);
   void tell_owner(Suspended& known, const std::string& reason, const std::string& text);
+
+  // volumes
+  static std::string id_of_claim(const Pod& pod, const PodClaim& claim);
+  void observe_volumes(Kind kind, const std::string& id, const boost::json::object& object);
+  void volumes_gone(Kind kind, const std::string& id);
+  void touch_claim(const std::string& id);
+  void touch_claims_of(const PodObject& pod);
+  void index_claims(const std::string& uid, const PodObject& pod);
+  void forget_claims(const std::string& uid, const PodObject& pod);
+  ClaimVerdict verdict_of(const Pod& pod, const PodClaim& claim) const;
+  std::string used_by_another(const Pod& pod, const PodClaim& claim) const;
+  std::string why_volumes_wait(const Pod& pod) const;
+  std::string why_volumes_wait(const std::vector<Pod*>& pods) const;
+  Labels selector_of(const Pod& pod, std::vector<NodeRule>* rules = nullptr) const;
+  Labels labels_of_node(const Node& node) const;
+  bool volumes_allow(const Pod& pod, const Node& node) const;
+  void note_rules(const Pod& pod);
+  std::string mark_of(const std::vector<Pod*>& pods) const;
+  void renew_if_outdated(const std::string& key, Group& group);
+  bool is_outdated(const std::string& key, const Group& group);
+  void settle_volumes();
+  void settle_volumes_of(JobId job);
+  bool prepare_volumes(const TaskKey& key, Task& task, std::map<std::string, TaskKey>& choosers);
+  bool select_node(const TaskKey& key, Task& task, const std::string& id);
+  void select_answered(const TaskKey& key, Task& task, const std::string& claim, int status, std::string_view body);
+  void fail_volumes(const TaskKey& key, Task& task, const std::string& why);
+  void tick_volumes(const TaskKey& key, Task& task);
 
   // tasks
   void start(const StartTask& effect);
@@ -204,6 +242,8 @@ class Cluster::Impl {
   void mark_answered(const TaskKey& key, Task& task, int status);
   void delete_answered(const TaskKey& key, Task& task, int status);
   void fail_start(const TaskKey& key, Task& task, const std::string& why);
+  void release_pod(Task& task);
+  void bind(const TaskKey& key, Task& task, Pod& pod);
   void tick_task(const TaskKey& key, Task& task);
 
   // own tasks
@@ -253,7 +293,14 @@ class Cluster::Impl {
   std::map<TaskKey, Task> tasks_;
   std::set<std::pair<TaskKey, std::string>> bound_;  // uids of pods that carry this key
   std::set<TaskKey> waiting_tasks_;
-  std::vector<Effect> held_;  // effects from before `open`
+  std::map<std::string, ClaimObject> claims_;                 // by NAMESPACE/NAME
+  std::map<std::string, VolumeObject> volumes_;               // by name
+  std::map<std::string, StorageClassObject> classes_;         // by name
+  std::map<std::string, std::set<std::string>> claim_users_;  // uids of pods that name the claim
+  std::map<std::string, NodeRule> rules_;                     // by the label that stands for them
+  std::set<Kind> denied_;                                     // kinds that may not be read
+  std::set<JobId> unsettled_;                                 // jobs whose volumes may have become ready
+  std::vector<Effect> held_;                                  // effects from before `open`
   std::map<std::uint64_t, Call> calls_;
   std::uint64_t next_id_ = 1;
   Output output_;

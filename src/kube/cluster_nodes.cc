@@ -62,6 +62,7 @@ NodeSpec Cluster::Impl::spec_of(const std::string& name, const Node& node) const
   spec.memory_mib = std::max<std::int64_t>(0, spec.memory_mib - foreign.memory_mib);
   for (std::size_t index = 0; index < spec.gpus.size(); ++index)
     spec.gpus[index].healthy = !node.blocked.contains(index);
+  spec.labels = labels_of_node(node);
   if (!takes_pods(node)) {
     const Taint full{"berth.dev/no-more-pods", ""};
     const auto after = [](const Taint& a, const Taint& b) { return a.key < b.key; };

@@ -109,7 +109,7 @@ bool Cluster::Impl::split_off(const std::string& group_key) {
     Group& alone = groups_[pod->group];
     alone.name = pod->object.name;
     alone.size = 1;
-    alone.pods.insert(uid);
+    if (alone.pods.insert(uid).second && !pod->object.claims.empty()) ++alone.claiming;
     consider(pod->group);
   }
   return true;

@@ -15,7 +15,9 @@ constexpr std::int64_t kAvoidMs = 60'000;
 void Cluster::Impl::count_pod(Pod& pod) {
   std::string node = is_over(pod.object) ? std::string() : pod.object.node;
   const auto task = pod.assigned ? tasks_.find(*pod.assigned) : tasks_.end();
-  if (node.empty() && task != tasks_.end() && task->second.phase == TaskPhase::kBinding) node = task->second.start.node;
+  const bool is_planned = task != tasks_.end() && (task->second.phase == TaskPhase::kBinding ||
+                                                   task->second.phase == TaskPhase::kWaitsForVolumes);
+  if (node.empty() && is_planned) node = task->second.start.node;
   if (node == pod.counted_on) return;
   const auto add = [this](const std::string& name, std::int64_t more) {
     if (name.empty()) return;

@@ -17,10 +17,12 @@ struct Storm : KubernetesWorld {
   Random random;
   int names = 0;
   int late_bindings = 0;  // that were done after berth was told nothing
+  int volumes = 0;        // that were made
 
   explicit Storm(std::uint64_t seed) : random(seed) {
     server.add_namespace("team", "research/nlp, ads");
     for (int i = 0; i < 3; ++i) server.put(Kind::kNode, StandInServer::node("n" + std::to_string(i), 8));
+    server.add_storage_class("fast");
     settle();
     faults = &random;
   }
@@ -37,9 +39,12 @@ struct Storm : KubernetesWorld {
         return server.put(Kind::kPod, StandInServer::pod_of("team", "p" + std::to_string(number), gpus));
       case 1: {
         const int size = 2 + static_cast<int>(random.below(3));
-        for (int i = 0; i < size; ++i)
-          server.add_gang_pod("team", "g" + std::to_string(number) + "-" + std::to_string(i),
-                              "gang" + std::to_string(number), size, gpus);
+        const bool claims = random.chance(400);
+        for (int i = 0; i < size; ++i) {
+          const std::string one = "g" + std::to_string(number) + "-" + std::to_string(i);
+          if (claims) server.add_claim("team", one, "fast");
+          server.add_gang_pod("team", one, "gang" + std::to_string(number), size, gpus, claims ? one : "");
+        }
         return;
       }
       default:
@@ -48,7 +53,7 @@ struct Storm : KubernetesWorld {
   }
   void trouble() {
     const std::string name = any_pod();
-    switch (random.below(9)) {
+    switch (random.below(11)) {
       case 0:
       case 1:
         return add();
@@ -68,14 +73,34 @@ struct Storm : KubernetesWorld {
       case 7:
         if (random.chance(100)) restart();
         return;
+      case 8:
+      case 9:
+        return provision_one();
       default:
         if (random.chance(300)) decide({CancelJob{JobId(1 + random.below(20)), "ann"}});
-        if (!late.empty() && random.chance(500)) {
+        if (!late.empty() && random.chance(900)) {
           const std::size_t one = random.below(late.size());
           if (server.answer(late[one]).status == 201 && late[one].path.ends_with("/binding")) ++late_bindings;
           late.erase(late.begin() + static_cast<std::ptrdiff_t>(one));
         }
     }
+  }
+  void provision_one() {
+    const auto& all = server.objects[Kind::kPersistentVolumeClaim];
+    if (all.empty()) return;
+    const std::string name = std::next(all.begin(), static_cast<std::int64_t>(random.below(all.size())))->first;
+    if (server.provision(name)) ++volumes;
+  }
+  // The node that the volume of the pod's claim is on; empty: the pod has no claim.
+  std::string node_of_volume(const boost::json::object& pod) {
+    if (!pod.at("spec").as_object().contains("volumes")) return {};
+    const std::string claim(pod.at("spec").at("volumes").at(0).at("persistentVolumeClaim").at("claimName").as_string());
+    const auto& object = server.objects[Kind::kPersistentVolumeClaim].at("team/" + claim);
+    if (object.at("status").at("phase").as_string() != "Bound") return "none";
+    const auto& volume =
+        server.objects[Kind::kPersistentVolume].at("/" + std::string(object.at("spec").at("volumeName").as_string()));
+    const auto& terms = volume.at("spec").at("nodeAffinity").at("required").at("nodeSelectorTerms");
+    return std::string(terms.at(0).at("matchFields").at(0).at("values").at(0).as_string());
   }
   // Bound, not over and not being deleted.
   static bool lives(const boost::json::object& pod) {
@@ -92,6 +117,8 @@ struct Storm : KubernetesWorld {
     std::set<std::string> seen;
     for (const auto& [name, pod] : server.objects[Kind::kPod]) {
       if (lives(pod)) REQUIRE(seen.insert(task_of(pod)).second);
+      const std::string where = StandInServer::node_of(pod).empty() ? std::string() : node_of_volume(pod);
+      if (!where.empty()) REQUIRE_EQ(where, StandInServer::node_of(pod));
     }
   }
   // What must hold when all is quiet: each bound pod is a task that lives, on its node.
@@ -115,6 +142,7 @@ struct Storm : KubernetesWorld {
 
 TEST_CASE("in any order of events, with lost answers and restarts, no pod is bound twice and no task has two pods") {
   int late_bindings = 0;
+  int volumes = 0;
   const std::uint64_t seeds = std::getenv("BERTH_LONG") != nullptr ? 3'000 : 60;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
@@ -135,12 +163,14 @@ TEST_CASE("in any order of events, with lost answers and restarts, no pod is bou
     storm.settle();
     storm.check_quiet();
     late_bindings += storm.late_bindings;
+    volumes += storm.volumes;
     for (const std::string& error : storm.errors) {
       CAPTURE(error);
       CHECK((error.find("no such job") != std::string::npos || error.find("has finished") != std::string::npos));
     }
   }
   CHECK(late_bindings > 20);  // else the test would show little
+  CHECK(volumes > 100);
 }
 
 }  // namespace

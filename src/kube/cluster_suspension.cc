@@ -49,6 +49,7 @@ void Cluster::Impl::settle_suspension(const std::string& id) {
   const bool has_job = group != groups_.end() && (group->second.job.valid() || group->second.submitting);
   if (!has_job) return submit_suspended(id, known);
   if (!group->second.job.valid() || !is_admitted_by_suspension(group->second)) return;
+  if (!group->second.renewed_at.is_never()) return;  // its job is being given up
   bool known_to_core = now_ - opened_ >= kUnclaimedMs;
   bool runs = false;
   const JobId job = group->second.job;
@@ -71,14 +72,10 @@ void Cluster::Impl::send_suspend(Suspended& known, bool suspend, const std::stri
        Asked::kSuspend, {});
 }
 
-void Cluster::Impl::submit_suspended(const std::string& id, Suspended& known) {
-  const auto owner = owners_.find(id);
-  if (!known.object.suspended || known.object.cancelled || owner == owners_.end() || owner->second.over) return;
-  if (!known.refused_at.is_never() && now_ - known.refused_at < kRefusedAgainMs) return;
-  known.refused_at = Timestamp::never();
-  if (!known.object.problem.empty()) return tell_owner(known, "NotSchedulable", known.object.problem);
+// Returns a pod of each role that has some, as the object's templates say, and how many pods that role has.
+std::vector<Cluster::Impl::Pod> Cluster::Impl::pods_of_templates(const std::string& id, const Suspended& known,
+                                                                 std::vector<std::int32_t>& counts) {
   std::vector<Pod> pods;
-  std::vector<std::int32_t> counts;
   for (const PodObject& one : known.object.pods) {
     const auto role = std::find_if(known.object.roles.begin(), known.object.roles.end(),
                                    [&](const Role& other) { return other.name == one.member.role; });
@@ -88,9 +85,23 @@ void Cluster::Impl::submit_suspended(const std::string& id, Suspended& known) {
     pods.back().owner_group = id;
     counts.push_back(role->count);
   }
+  return pods;
+}
+
+void Cluster::Impl::submit_suspended(const std::string& id, Suspended& known) {
+  const auto owner = owners_.find(id);
+  if (!known.object.suspended || known.object.cancelled || owner == owners_.end() || owner->second.over) return;
+  if (!known.refused_at.is_never() && now_ - known.refused_at < kRefusedAgainMs) return;
+  known.refused_at = Timestamp::never();
+  if (!known.object.problem.empty()) return tell_owner(known, "NotSchedulable", known.object.problem);
+  std::vector<std::int32_t> counts;
+  std::vector<Pod> pods = pods_of_templates(id, known, counts);
   if (pods.empty()) return;
   std::vector<Pod*> each;
   for (Pod& pod : pods) each.push_back(&pod);
+  for (const Pod& pod : pods) note_rules(pod);
+  if (const std::string volumes = why_volumes_wait(each); !volumes.empty())
+    return tell_owner(known, "Waiting", volumes);
   Refusal why;
   auto job = spec_of(known.object.name, each, why);
   if (!job) {
@@ -102,8 +113,8 @@ void Cluster::Impl::submit_suspended(const std::string& id, Suspended& known) {
   Group& kept = groups_[id];
   kept.name = known.object.name;
   kept.size = static_cast<std::int32_t>(std::min<std::int64_t>(sum_of(counts), kMaxTasksPerJob));
-  kept.key =
-      "kube/" + options_.cell + "/" + id + "/" + std::string(kSubmission) + std::to_string(known.object.generation);
+  kept.key = "kube/" + options_.cell + "/" + id + "/" + std::string(kSubmission) +
+             std::to_string(known.object.generation) + mark_of(each);
   kept.submitting = true;
   job->comment = kept.key;
   command(SubmitJob{std::move(*job), kept.key});

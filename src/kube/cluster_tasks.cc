@@ -101,20 +101,26 @@ bool Cluster::Impl::may_be(const Pod& pod, const Task& task) const {
   const auto node = nodes_.find(task.start.node);
   if (node == nodes_.end()) return true;
   const Labels& labels = node->second.object.spec.labels;
-  return std::includes(labels.begin(), labels.end(), wish.node_selector.begin(), wish.node_selector.end());
+  return std::includes(labels.begin(), labels.end(), wish.node_selector.begin(), wish.node_selector.end()) &&
+         volumes_allow(pod, node->second);
 }
 
 // Returns the pod of the group that the task is to be: of those that ask for what the task was given, the one with the
-// task's number, else the first.
+// task's number, else the first of those whose nodes are the most restricted.
 Cluster::Impl::Pod* Cluster::Impl::pod_for(const TaskKey& key, const Task& task) {
   const auto group = group_of_job_.find(key.job);
   if (group == group_of_job_.end()) return nullptr;
+  if (!groups_.at(group->second).renewed_at.is_never()) return nullptr;  // its job is being given up
   Pod* best = nullptr;
+  std::size_t most = 0;
   for (const std::string& uid : groups_.at(group->second).pods) {
     Pod& pod = pods_.at(uid);
     if (!may_be(pod, task)) continue;
     if (pod.rank == static_cast<std::int64_t>(key.task)) return &pod;
-    if (best == nullptr || comes_before(pod, *best)) best = &pod;
+    const std::size_t asks = pod.object.wish.node_selector.size() + pod.object.claims.size();
+    if (best != nullptr && (asks < most || (asks == most && !comes_before(pod, *best)))) continue;
+    best = &pod;
+    most = asks;
   }
   return best;
 }
@@ -128,12 +134,21 @@ void Cluster::Impl::try_bind(const TaskKey& key, Task& task) {
   Pod* pod = pod_for(key, task);
   if (pod == nullptr || is_one_too_many(key, task)) return;
   task.pod = pod->object.uid;
+  pod->assigned = key;
+  waiting_tasks_.erase(key);
+  const auto group = groups_.find(pod->group);
+  if (group == groups_.end() || group->second.claiming == 0) return bind(key, task, *pod);
+  task.phase = TaskPhase::kWaitsForVolumes;
+  task.since = now_;
+  count_pod(*pod);
+  unsettled_.insert(key.job);
+}
+
+void Cluster::Impl::bind(const TaskKey& key, Task& task, Pod& pod) {
   task.phase = TaskPhase::kBinding;
   task.since = now_;
-  pod->assigned = key;
-  count_pod(*pod);
-  waiting_tasks_.erase(key);
-  send_binding(key, task, *pod);
+  count_pod(pod);
+  send_binding(key, task, pod);
 }
 
 void Cluster::Impl::bind_answered(const TaskKey& key, Task& task, int status, std::string_view body) {
@@ -179,13 +194,17 @@ void Cluster::Impl::look_answered(const TaskKey& key, Task& task, int status, st
 }
 
 // The pod is free again, if it is there and not bound.
-void Cluster::Impl::fail_start(const TaskKey& key, Task& task, const std::string& why) {
+void Cluster::Impl::release_pod(Task& task) {
   if (const auto pod = pods_.find(task.pod); pod != pods_.end()) {
     pod->second.assigned.reset();
     count_foreign(pod->second);
     count_pod(pod->second);
   }
   task.pod.clear();
+}
+
+void Cluster::Impl::fail_start(const TaskKey& key, Task& task, const std::string& why) {
+  release_pod(task);
   exit_task(key, task, {ExitReason::kStartFailed, 1, why});
 }
 
@@ -211,7 +230,7 @@ void Cluster::Impl::follow(const std::string& uid, Pod& pod) {
   const TaskKey& key = found->first;
   Task& task = found->second;
   if (task.pod != uid || task.phase == TaskPhase::kExited) return;
-  if (task.phase == TaskPhase::kBinding) {
+  if (task.phase == TaskPhase::kBinding || task.phase == TaskPhase::kWaitsForVolumes) {
     if (object.node.empty()) return;
     if (object.task != key)
       return fail_start(key, task,
@@ -247,6 +266,10 @@ void Cluster::Impl::stop(const TaskKey& key, std::int64_t grace_s) {
   const bool is_left_to_its_controller = leaves_by_suspension(key) && !again;
   if (task.phase == TaskPhase::kWaitsForPod)
     return exit_task(key, task, {ExitReason::kKilled, 137, "it was stopped before it had a pod"});
+  if (task.phase == TaskPhase::kWaitsForVolumes) {
+    release_pod(task);
+    return exit_task(key, task, {ExitReason::kKilled, 137, "it was stopped before its pod was bound"});
+  }
   if (task.phase == TaskPhase::kBinding) return;  // its end follows the answer
   if (is_left_to_its_controller) {
     task.delete_asked = now_;  // if it is still there some seconds later, it is deleted as others are
@@ -295,6 +318,7 @@ void Cluster::Impl::tick_task(const TaskKey& key, Task& task) {
                      {ExitReason::kStartFailed, 1,
                       "its controller has not made its pod within " + std::to_string(options_.pod_wait_s) + " s"});
   }
+  if (task.phase == TaskPhase::kWaitsForVolumes) return tick_volumes(key, task);
   if (task.own && task.phase == TaskPhase::kBinding) return tick_own(key, task);
   const auto pod = pods_.find(task.pod);
   if (pod == pods_.end()) return;
@@ -327,6 +351,7 @@ void Cluster::Impl::answered(std::uint64_t id, int status, std::string_view body
   if (asked.asked == Asked::kServe && status == 403)
     warn("the API server allows no Service of a gang: " + shown(body, 200));
   if (asked.asked == Asked::kLook) look_answered(found->first, found->second, status, body);
+  if (asked.asked == Asked::kSelect) select_answered(found->first, found->second, asked.claim, status, body);
   if (asked.asked == Asked::kMark) mark_answered(found->first, found->second, status);
   if (asked.asked == Asked::kDelete) delete_answered(found->first, found->second, status);
 }

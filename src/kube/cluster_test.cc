@@ -192,7 +192,6 @@ TEST_CASE("a namespace uses the queues that its annotation names, and no others"
 
 TEST_CASE("what berth does not understand is told on the pod and not scheduled") {
   const std::vector<std::pair<std::string, std::string>> specs = {
-      {R"("volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"x"}}])", "volume 'data'"},
       {R"("topologySpreadConstraints":[{"whenUnsatisfiable":"DoNotSchedule"}])", "topologySpreadConstraints"},
       {R"("affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{}]}})", "podAntiAffinity"},
       {R"("resourceClaims":[{"name":"g"}])", "resourceClaims"},

@@ -11,6 +11,8 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::size_t kMostClaims = 100;
+
 // Names become parts of paths: the API server makes none with other letters.
 bool is_path_part(std::string_view name) {
   return !name.empty() && name.size() <= 253 && name.front() != '.' &&
@@ -103,11 +105,6 @@ void refuse_what_is_not_supported(const json::object& pod, PodWish& wish) {
   for (const json::object* constraint : objects_at(pod, {"spec", "topologySpreadConstraints"})) {
     if (text_at(*constraint, {"whenUnsatisfiable"}) != "ScheduleAnyway")
       refuse(wish, "topologySpreadConstraints with DoNotSchedule are not supported");
-  }
-  for (const json::object* volume : objects_at(pod, {"spec", "volumes"})) {
-    if (volume->contains("persistentVolumeClaim") || volume->contains("ephemeral"))
-      refuse(wish,
-             "volume '" + shown(text_at(*volume, {"name"}), 80) + "' of a PersistentVolumeClaim is not supported");
   }
   if (const json::array* claims = array_at(pod, {"spec", "resourceClaims"}); claims != nullptr && !claims->empty())
     refuse(wish, "resourceClaims (dynamic resource allocation) are not supported");
@@ -240,6 +237,10 @@ Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler) 
   read_ports(pod, object.wish);
   read_terms(pod, object);
   refuse_what_is_not_supported(pod, object.wish);
+  object.claims = claims_of(pod);
+  if (object.claims.size() > kMostClaims)
+    refuse(object.wish, "it has " + std::to_string(object.claims.size()) + " PersistentVolumeClaims; the most is " +
+                            std::to_string(kMostClaims));
   return object;
 }
 

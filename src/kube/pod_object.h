@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kube/volume_object.h"
 #include "kube/workload.h"
 #include "model/effect.h"
 #include "model/event.h"
@@ -73,6 +74,7 @@ struct PodObject {
   std::optional<TaskKey> task;  // of the annotation that a binding of ours has put on it
   std::string log;              // likewise: of the log that decided it
   TaskRequest request;
+  std::vector<PodClaim> claims;  // of its volumes
   PodWish wish;
 };
 

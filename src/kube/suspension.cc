@@ -60,6 +60,7 @@ std::optional<PodObject> pod_of(const Template& one, const json::object& object,
   read->member = {};
   read->member.role = one.role;
   read->wish.owner_kind = "Job";
+  std::erase_if(read->claims, [](const PodClaim& claim) { return claim.ephemeral; });  // of pods that do not exist yet
   return std::move(*read);
 }
 

@@ -261,6 +261,9 @@ Workload read_workload(Kind kind, const json::object& object) {
     case Kind::kNamespace:
     case Kind::kPod:
     case Kind::kPriorityClass:
+    case Kind::kStorageClass:
+    case Kind::kPersistentVolume:
+    case Kind::kPersistentVolumeClaim:
       break;
   }
   return workload;

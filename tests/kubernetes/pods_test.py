@@ -215,9 +215,9 @@ def what_is_not_supported_is_refused_by_name(cluster, kubeconfig):
         spread = [{"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule",
                    "labelSelector": {"matchLabels": {"a": "b"}}}]
         fleet.make(fleet.pod("spread", 1, topologySpreadConstraints=spread),
-                   fleet.pod("claims", 1, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "none"}}]))
+                   fleet.pod("devices", 1, resourceClaims=[{"name": "gpu", "resourceClaimName": "none"}]))
         fleet.wait_event("spread", "topologySpreadConstraints")
-        fleet.wait_event("claims", "PersistentVolumeClaim")
+        fleet.wait_event("devices", "resourceClaims")
         assert not fleet.bound()
 
 

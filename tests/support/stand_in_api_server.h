@@ -95,16 +95,60 @@ struct StandInServer {
               {"containers", boost::json::array{{{"name", "main"}, {"resources", {{"requests", requests}}}}}}}},
             {"status", {{"phase", "Pending"}}}};
   }
-  void add_gang_pod(const std::string& space, const std::string& name, const std::string& group, int size, int gpus) {
+  void add_gang_pod(const std::string& space, const std::string& name, const std::string& group, int size, int gpus,
+                    const std::string& claim = "") {
     boost::json::object object = pod_of(space, name, gpus);
     auto& labels = object["metadata"].as_object()["labels"].as_object();
     labels["berth.dev/group"] = group;
     labels["berth.dev/group-size"] = std::to_string(size);
+    if (!claim.empty()) claim_in(object, claim);
     put(Kind::kPod, std::move(object));
   }
   void add_job(const std::string& space, const std::string& name, int size) {
     put(Kind::kJob, {{"metadata", {{"namespace", space}, {"name", name}}},
                      {"spec", {{"parallelism", size}, {"completions", size}, {"completionMode", "Indexed"}}}});
+  }
+
+  void add_storage_class(const std::string& name) {
+    put(Kind::kStorageClass, {{"metadata", {{"name", name}}},
+                              {"provisioner", "csi.example.com"},
+                              {"volumeBindingMode", "WaitForFirstConsumer"}});
+  }
+  void add_claim(const std::string& space, const std::string& name, const std::string& storage_class) {
+    put(Kind::kPersistentVolumeClaim, {{"metadata", {{"namespace", space}, {"name", name}}},
+                                       {"spec", {{"storageClassName", storage_class}}},
+                                       {"status", {{"phase", "Pending"}}}});
+  }
+  // The pod has a volume of the claim.
+  static void claim_in(boost::json::object& pod, const std::string& claim) {
+    const boost::json::object volume{{"name", "v"}, {"persistentVolumeClaim", {{"claimName", claim}}}};
+    pod["spec"].as_object()["volumes"] = boost::json::array{volume};
+  }
+  static std::string selected_node(const boost::json::object& claim) {
+    const auto* notes = claim.at("metadata").as_object().if_contains("annotations");
+    const auto* node =
+        notes == nullptr ? nullptr : notes->as_object().if_contains("volume.kubernetes.io/selected-node");
+    return node == nullptr || !node->is_string() ? "" : std::string(node->as_string());
+  }
+  // The provisioner and the controller of volumes: a claim with a chosen node gets a volume that only that node has.
+  // Returns false if no node was chosen, or it has one.
+  bool provision(const std::string& name) {
+    boost::json::object claim = objects[Kind::kPersistentVolumeClaim].at(name);
+    const std::string node = selected_node(claim);
+    if (node.empty() || claim.at("status").at("phase").as_string() == "Bound") return false;
+    const std::string volume = "pv-" + std::to_string(++uids);
+    const boost::json::object here{
+        {"key", "metadata.name"}, {"operator", "In"}, {"values", boost::json::array{boost::json::string(node)}}};
+    const boost::json::object term{{"matchFields", boost::json::array{here}}};
+    put(Kind::kPersistentVolume,
+        {{"metadata", {{"name", volume}}},
+         {"spec",
+          {{"claimRef", {{"namespace", name.substr(0, name.find('/'))}, {"name", name.substr(name.find('/') + 1)}}},
+           {"nodeAffinity", {{"required", {{"nodeSelectorTerms", boost::json::array{term}}}}}}}}});
+    claim["spec"].as_object()["volumeName"] = volume;
+    claim["status"].as_object()["phase"] = "Bound";
+    put(Kind::kPersistentVolumeClaim, std::move(claim));
+    return true;
   }
 
   // The controller of Jobs: a pod for each index that has neither a pod that lives nor one that has succeeded.
@@ -168,6 +212,10 @@ struct StandInServer {
     const std::string prefix = "/api/v1/namespaces/";
     if (!request.path.starts_with(prefix)) return status(404, "no such path");
     const std::string rest = request.path.substr(prefix.size());
+    constexpr std::string_view kClaims = "/persistentvolumeclaims/";
+    if (const std::size_t at = rest.find(kClaims); at != std::string::npos)
+      return patch_claim(rest.substr(0, at) + "/" + rest.substr(at + kClaims.size()),
+                         boost::json::parse(request.body).as_object());
     const std::size_t pods_at = rest.find("/pods/");
     if (pods_at == std::string::npos) {
       events.push_back(boost::json::parse(request.body).as_object());
@@ -194,6 +242,21 @@ struct StandInServer {
       return {200, boost::json::serialize(pod(name))};
     }
     return erase(name, body);
+  }
+  Answer patch_claim(const std::string& name, const boost::json::object& body) {
+    auto& claims = objects[Kind::kPersistentVolumeClaim];
+    if (!claims.contains(name)) return status(404, "persistentvolumeclaims \"" + name + "\" not found");
+    boost::json::object one = claims.at(name);
+    const auto& given = body.at("metadata").as_object();
+    auto& metadata = one["metadata"].as_object();
+    for (const char* key : {"uid", "resourceVersion"}) {
+      if (given.at(key) != metadata.at(key)) return status(409, "the object has been modified");
+    }
+    if (!metadata.contains("annotations")) metadata["annotations"] = boost::json::object();
+    for (const auto& [key, value] : given.at("annotations").as_object())
+      metadata["annotations"].as_object()[key] = value;
+    put(Kind::kPersistentVolumeClaim, one);
+    return {200, boost::json::serialize(one)};
   }
   Answer bind(const std::string& name, const boost::json::object& body) {
     boost::json::object one = pod(name);

@@ -280,7 +280,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
         const std::string missing = useful_.done() ? useful_.missing_names() : std::string();
         if (missing.empty()) return;
         pass_over("the API server does not let this user: " + missing +
-                  ". Pods of these owners wait until it does (docs/kubernetes.md)");
+                  ". Pods that need it wait until it does (docs/kubernetes.md)");
       };
       http_.send(std::move(calls[i]));
     }
@@ -342,6 +342,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     cluster_.observe(kind, object, deleted, options_.now());
   }
   void end_list(kube::Kind kind) override { cluster_.end_list(kind, options_.now()); }
+  void denied(kube::Kind kind) override { cluster_.denied(kind); }
   void passed_over(std::string what) override { pass_over(std::move(what)); }
   void works(const kube::Resource& resource) override {
     heard_at_ = Clock::now();

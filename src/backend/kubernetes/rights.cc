@@ -72,6 +72,7 @@ std::vector<Right> useful_rights(const std::vector<kube::Resource>& watched) {
   rights.push_back({"patch", "batch", "jobs", "", ""});  // to lift `suspend`
   rights.push_back({"patch", "jobset.x-k8s.io", "jobsets", "", ""});
   rights.push_back({"patch", "trainer.kubeflow.org", "trainjobs", "", ""});
+  rights.push_back({"patch", "", "persistentvolumeclaims", "", ""});  // to write the chosen node
   return rights;
 }
 

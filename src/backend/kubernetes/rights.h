@@ -31,7 +31,7 @@ std::string text_of(const Right& right);
 std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, const std::string& space,
                                  const std::vector<std::string>& job_spaces = {});
 
-// Returns the rights without which the server runs, but does not know some kinds of owners of pods.
+// Returns the rights without which the server runs, but does not know some kinds of owners of pods, or volumes.
 std::vector<Right> useful_rights(const std::vector<kube::Resource>& watched);
 
 class RightsCheck {

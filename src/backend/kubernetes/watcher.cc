@@ -115,7 +115,7 @@ void Watcher::page_ended(const HttpAnswer& answer) {
   call_ = 0;
   const std::unique_ptr<Page> page = std::move(page_);
   const bool may_not = answer.status == 403 && resource_.extra;
-  if (may_not || (answer.status == 404 && resource_.optional)) return absent();
+  if (may_not || (answer.status == 404 && resource_.optional)) return absent(may_not);
   if (answer.status == 410) {  // the continue token has expired: from the beginning
     continue_.clear();
     return try_again(answer);
@@ -144,9 +144,10 @@ void Watcher::page_ended(const HttpAnswer& answer) {
   wait(std::chrono::milliseconds(0));
 }
 
-void Watcher::absent() {
+void Watcher::absent(bool denied) {
   receiver_.works(resource_);
   receiver_.end_list(resource_.kind);
+  if (denied) receiver_.denied(resource_.kind);
   was_listed_ = true;
   continue_.clear();
   wait(resource_.extra ? options_.extra_pause : options_.absent_pause);

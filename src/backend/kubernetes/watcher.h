@@ -42,6 +42,8 @@ class WatchReceiver {
   virtual void begin_list(kube::Kind kind) = 0;
   virtual void observe(kube::Kind kind, const boost::json::object& object, bool deleted) = 0;
   virtual void end_list(kube::Kind kind) = 0;
+  // The kind may not be read. Its empty list was given before; it is asked for again.
+  virtual void denied(kube::Kind /*kind*/) {}
   // "an object of /api/v1/pods was passed over: team/x is ...".
   virtual void passed_over(std::string what) = 0;
   // The kind is being watched, or a page of its list came.
@@ -69,7 +71,7 @@ class Watcher {
   void list();
   void watch();
   void page_ended(const HttpAnswer& answer);
-  void absent();
+  void absent(bool denied);
   void watch_ended(const HttpAnswer& answer);
   void take_line(std::string_view text);
   void take_error(const boost::json::object& status);

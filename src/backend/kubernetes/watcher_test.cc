@@ -47,6 +47,7 @@ class Mirror final : public WatchReceiver {
     listing = false;
     std::erase_if(names, [this](const std::string& name) { return !marked.contains(name); });
   }
+  void denied(kube::Kind) override { ++denials; }
   void passed_over(std::string what) override { passed.push_back(std::move(what)); }
   void works(const kube::Resource&) override { ++worked; }
   void failed(const kube::Resource&, const HttpAnswer& answer) override { failures.push_back(answer.status); }
@@ -58,6 +59,7 @@ class Mirror final : public WatchReceiver {
   int lists_ended = 0;
   int observed = 0;
   int worked = 0;
+  int denials = 0;
   std::vector<std::string> passed;
   std::vector<int> failures;
 };
@@ -105,6 +107,27 @@ struct Watched {
 };
 
 }  // namespace
+
+TEST_CASE("a kind that may not be read is an empty list that says so, until it may be") {
+  FakeApiServer server;
+  server.put(kPods, pod("a"));
+  server.fail(std::string("GET ") + kPods, 403, 1);
+  Http http(credentials_of(server));
+  Mirror mirror;
+  WatchOptions options = quick();
+  options.extra_pause = 20ms;
+  Watcher watcher({kube::Kind::kPod, kPods, "", true, true}, options, http, mirror, 1);
+  const auto end = Clock::now() + kLong;
+  bool denied_first = false;
+  while (mirror.names.empty() && Clock::now() < end) {
+    watcher.tick(Clock::now());
+    http.run(Clock::now() + 2ms);
+    denied_first = denied_first || (mirror.denials == 1 && mirror.lists_ended == 1 && watcher.was_listed());
+  }
+  CHECK(denied_first);
+  CHECK(mirror.names == std::set<std::string>{"a"});
+  CHECK(mirror.denials == 1);
+}
 
 TEST_CASE("a kind is listed in pages and watched from the version of the list on") {
   Watched all;

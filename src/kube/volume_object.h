@@ -1,0 +1,103 @@
+#pragma once
+// Claims, volumes and storage classes of the API server: which nodes the volumes of a pod allow, and what a claim that
+// has no volume yet waits for.
+
+#include <boost/json/fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/node.h"
+
+namespace berth::kube {
+
+// On an unbound claim, the node for which its provisioner makes the volume.
+inline constexpr std::string_view kSelectedNode = "volume.kubernetes.io/selected-node";
+// What begins the label that berth gives to the nodes that a rule allows, where their own labels cannot say it.
+inline constexpr std::string_view kRuleLabel = "berth.dev/volume-nodes-";
+
+enum class NodeOperator { kIn, kNotIn, kExists, kDoesNotExist, kGreater, kLess, kUnknown };
+
+struct NodeExpression {
+  std::string key;  // of a label; "metadata.name" of a field: the node's name
+  NodeOperator op = NodeOperator::kIn;
+  std::vector<std::string> values;  // ascending
+  bool is_field = false;
+  bool operator==(const NodeExpression&) const = default;
+};
+
+// Nodes, as a node selector says: those for which all expressions of at least one term hold. An empty term allows none.
+struct NodeRule {
+  std::vector<std::vector<NodeExpression>> terms;
+  bool operator==(const NodeRule&) const = default;
+};
+
+bool allows(const NodeRule& rule, const std::string& node, const Labels& labels);
+// Returns "topology.kubernetes.io/zone in (z1, z2)"; terms are joined by "or".
+std::string text_of(const NodeRule& rule);
+// Returns the rule as labels of nodes, if it is one term of labels with one value each; else nothing.
+std::optional<Labels> labels_of(const NodeRule& rule);
+// Returns the label that stands for the rule; equal rules have the same one.
+std::string label_of(const NodeRule& rule);
+
+struct ClaimObject {
+  std::string uid;
+  std::string version;  // resourceVersion
+  std::string storage_class;
+  std::string volume;  // the PersistentVolume; empty: none yet
+  std::string owner_uid;
+  std::string selected_node;
+  bool bound = false;
+  bool lost = false;         // its volume is gone
+  bool leaving = false;      // it is being deleted
+  bool for_one_pod = false;  // ReadWriteOncePod
+};
+
+struct VolumeObject {
+  std::optional<NodeRule> rule;  // absent: it can be used from any node
+  std::string claim;             // NAMESPACE/NAME that it is for; empty: none
+  bool operator==(const VolumeObject&) const = default;
+};
+
+struct StorageClassObject {
+  bool waits_for_consumer = false;  // volumes are made for the node of the pod that uses them
+  bool provisions = false;          // it has a provisioner
+  std::optional<NodeRule> rule;     // allowedTopologies
+  bool operator==(const StorageClassObject&) const = default;
+};
+
+ClaimObject read_claim(const boost::json::object& claim);
+VolumeObject read_volume(const boost::json::object& volume);
+StorageClassObject read_storage_class(const boost::json::object& storage_class);
+
+// A claim as a pod names it, in the pod's namespace.
+struct PodClaim {
+  std::string name;
+  bool ephemeral = false;  // it was made for this very pod
+  bool operator==(const PodClaim&) const = default;
+};
+// Returns the claims of the pod's volumes, each once, ascending by name.
+std::vector<PodClaim> claims_of(const boost::json::object& pod);
+
+enum class ClaimStage {
+  kReady,        // it has its volume
+  kChoosesNode,  // it gets one when a node is chosen
+  kWaits,        // it has none, or may not be used: the pod waits
+};
+
+struct ClaimVerdict {
+  ClaimStage stage = ClaimStage::kWaits;
+  std::string why;               // kWaits
+  std::optional<NodeRule> rule;  // nodes that the claim allows; absent: any
+};
+
+// Judges a claim for a pod. `claim`, `volume` (of the claim) and `storage_class` (likewise) are null if there is no
+// such object.
+ClaimVerdict judge(const PodClaim& named, std::string_view pod_uid, const ClaimObject* claim,
+                   const VolumeObject* volume, const StorageClassObject* storage_class);
+
+// The body of a merge patch that writes the chosen node into the claim. It is refused if the claim has changed.
+std::string select_node_patch(const ClaimObject& claim, const std::string& node);
+
+}  // namespace berth::kube
