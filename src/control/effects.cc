@@ -185,8 +185,9 @@ Effect stop_of(const State& state, const JobState& job, std::uint32_t index) {
   const state::Stop& stop = *job.attempt->stop;
   const TaskKey key{job.id, job.attempt->number, index, task.incarnation};
   const std::string& node = state.node(task.placement.node).spec.name;
-  if (stop.forced && !planted(Bug::kHungSupervisor)) return KillTask{key, node, stop.acknowledged ? kLeaveMs : 0};
-  return SignalTask{key, node, job.spec.checkpoint.signal};
+  if (stop.forced && !planted(Bug::kHungSupervisor))
+    return KillTask{key, node, stop.acknowledged ? kLeaveMs : 0, stop.cause};
+  return SignalTask{key, node, job.spec.checkpoint.signal, stop.cause};
 }
 
 void add_stops(const State& state, const JobState& job, std::uint32_t first, std::uint32_t end,

@@ -86,4 +86,18 @@ TEST_CASE_FIXTURE(EffectsFleet, "an element of an array is told its index, its a
   CHECK(env.at("BERTH_PARENT") == std::to_string(array.value()));
 }
 
+TEST_CASE_FIXTURE(EffectsFleet, "a stop says why, as a signal and when it is forced") {
+  const JobId id = submit(job("research", 1));
+  decide(StartDecision{id, {place(id, "n1", 0)}});
+  command(CancelJob{id, "ann"});
+  const auto stop = [&] { return all_effects(state).back(); };
+  const Effect asked = stop();
+  REQUIRE(std::holds_alternative<SignalTask>(asked));
+  CHECK(std::get<SignalTask>(asked).cause == StopCause::kUser);
+  pass(3'600);
+  const Effect forced = stop();
+  REQUIRE(std::holds_alternative<KillTask>(forced));
+  CHECK(std::get<KillTask>(forced).cause == StopCause::kUser);
+}
+
 }  // namespace berth::control

@@ -4,6 +4,7 @@
 // changes nothing.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -53,6 +54,7 @@ struct SignalTask {
   TaskKey key;
   std::string node;
   std::int32_t signal = 15;
+  std::optional<StopCause> cause = {};  // why the task is stopped; absent: a user sends a signal
 };
 
 // Sends SIGTERM, then after `grace_ms` SIGKILL, to all processes of the task.
@@ -60,6 +62,7 @@ struct KillTask {
   TaskKey key;
   std::string node;
   std::int64_t grace_ms = 0;
+  std::optional<StopCause> cause = {};
 };
 
 // Tells the backend to forget the task, because its exit is durable.
