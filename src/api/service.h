@@ -155,6 +155,12 @@ struct LiveEvent {
   mutable std::array<std::shared_ptr<const std::string>, 2> encoded = {};  // by http::StreamFormat
 };
 
+// A past moment: after the event `seq`, when it happened; or where seq is 0 at `time`, after all events until then.
+struct Moment {
+  Seq seq = 0;
+  Timestamp time{};
+};
+
 // Everything a read may look at; valid only during the call.
 struct View {
   state::State& state;  // durable; explain uses it as scratch paper
@@ -200,11 +206,11 @@ class Service {
   // state, wait for each other, so they are for the threads of reads (http::Threads); nothing else waits for them.
   virtual void read(const std::function<void(const View&)>& look) = 0;
 
-  // Calls `use` on a thread of its own with a service whose reads see the state as it was after event `seq`, or with
+  // Calls `use` on a thread of its own with a service whose reads see the state as it was at a past moment, or with
   // why there is none. It is good during the call alone, and takes no commands. One past state at a time: a call waits
   // for those before it, and nothing else waits for it.
-  virtual void at(Seq seq, std::function<void(Result<Service*>)> use) {
-    use(Error{ErrorCode::kUnsupported, "no past state is kept here, of event " + std::to_string(seq) + " or another"});
+  virtual void at(const Moment& /*moment*/, std::function<void(Result<Service*>)> use) {
+    use(Error{ErrorCode::kUnsupported, "no past state is kept here"});
   }
 
   // Why the job does not run, in the words for this viewer.

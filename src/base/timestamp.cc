@@ -93,10 +93,12 @@ std::optional<std::int64_t> time_of_day_ms(IsoReader& reader) {
   const auto hour = reader.number(2, 0, 23);
   if (!hour || !reader.take(':')) return std::nullopt;
   const auto minute = reader.number(2, 0, 59);
-  if (!minute || !reader.take(':')) return std::nullopt;
+  if (!minute) return std::nullopt;
+  std::int64_t ms = (*hour * 60LL + *minute) * 60'000;
+  if (!reader.take(':')) return ms;
   const auto second = reader.number(2, 0, 59);
   if (!second) return std::nullopt;
-  std::int64_t ms = (*hour * 60LL + *minute) * 60'000 + *second * 1000LL;
+  ms += *second * 1000LL;
   if (reader.take('.')) {
     const auto decimals = reader.decimals();
     if (!decimals) return std::nullopt;

@@ -29,8 +29,8 @@ constexpr std::int64_t operator-(Timestamp later, Timestamp earlier) { return la
 // Returns text such as "2026-11-21T08:15:30.250Z".
 std::string to_iso8601(Timestamp time);
 
-// Reads "2026-11-21", "2026-11-21T08:15:30Z" with up to nine decimals (cut to milliseconds) or an offset such as
-// +02:00, and "never". Returns nothing for other text, a day that does not exist, or a year outside 1 to 9999.
+// Reads "2026-11-21", "2026-11-21T08:15Z", "2026-11-21T08:15:30.25Z" (cut to milliseconds), +02:00 or the like for Z,
+// and "never". Returns nothing for other text, a day that does not exist, or a year outside 1 to 9999.
 std::optional<Timestamp> from_iso8601(std::string_view text);
 
 }  // namespace berth

@@ -153,6 +153,10 @@ class Declarations {
         "-o,--output", [&format](const std::string& word) { format = format_of(word); }, "how it is shown");
     one_of(option, words);
   }
+  static void add_moment(CLI::App& sub, std::string& at) {
+    sub.add_option("--at", at, "as it was then: a time, as 2h ago, or the number of an event")->type_name("TIME|SEQ");
+  }
+
   static void add_show(CLI::App& sub, ShowOptions& show) {
     add_format(sub, show.format, kShown);
     add_watch(sub, show);
@@ -319,6 +323,7 @@ void Declarations::declare_looking() {
   CLI::App& listing = command("Jobs", "jobs", "List jobs",
                               "berth jobs --queue research --phase pending --watch\n"
                               "  berth jobs --me --since 'yesterday 18:00'\n"
+                              "  berth jobs --phase pending --at 2026-11-20T10:00Z\n"
                               "  berth jobs -o custom=ID:id,USER:user,GPUS:gpus,WAITED:waiting_since\n"
                               "  berth jobs --all -o csv=id,user,gpu_seconds,labels.run > jobs.csv",
                               jobs);
@@ -339,8 +344,7 @@ void Declarations::declare_looking() {
   listing.add_option("--sort", jobs->sort, "id, submitted, priority, queue, user or gpus; with - for descending")
       ->type_name("KEY");
   number(listing.add_option("--limit", jobs->limit, "at most so many (1000)"), 1, 1'000'000, "N");
-  number(listing.add_option("--at", jobs->event, "as it was after the event of this number (berth events shows them)"),
-         1, std::numeric_limits<std::int64_t>::max(), "SEQ");
+  add_moment(listing, jobs->at);
 
   auto job = std::make_shared<JobViewOptions>();
   CLI::App& viewing =
@@ -350,9 +354,10 @@ void Declarations::declare_looking() {
 
   auto why = std::make_shared<WhyOptions>();
   CLI::App& asking = command("Jobs", "why", "Say why a job waits, when it starts and what would help",
-                             "berth why 17, berth why 17 -v", why);
+                             "berth why 17, berth why 17 -v, berth why 17 --at '2h ago'", why);
   asking.add_option("ID", why->id, "the job's number")->required();
   asking.add_flag("-v,--verbose", why->verbose, "all remedies and the numbers behind the answer");
+  add_moment(asking, why->at);
   add_show(asking, why->show);
 
   auto logs = std::make_shared<LogsOptions>();
@@ -378,6 +383,7 @@ void Declarations::declare_cluster() {
               "berth queues -o wide\n  berth queues -o custom=QUEUE:path,GPUS:usage.gpus,WAIT:pending", queues);
   auto* path = listing.add_option("QUEUE", queues->path, "only this one");
   listing.add_flag("--explain", queues->explain, "the arithmetic of its share")->needs(path);
+  add_moment(listing, queues->at);
   add_list(listing, queues->show);
 
   auto top = std::make_shared<TopOptions>();
@@ -392,6 +398,7 @@ void Declarations::declare_cluster() {
       command("Cluster", "nodes", "The nodes, or one of them with its GPUs",
               "berth nodes gpu-01\n  berth nodes -o custom=NODE:name,FREE:gpus_free,MODELS:gpus.model", nodes);
   machines.add_option("NODE", nodes->name, "only this one, in full");
+  add_moment(machines, nodes->at);
   add_list(machines, nodes->show);
 
   node_action("cordon", NodeAction::kCordon, "Start no new tasks on nodes", "berth cordon gpu-01");
@@ -526,6 +533,7 @@ void Declarations::declare_cluster() {
       ->type_name("TIME");
   one_of(accounting.add_option("--by", usage->by, "one line for each of these"), {"queue", "user", "job"});
   accounting.add_option("--to", usage->to, "the same (default: now)")->type_name("TIME");
+  add_moment(accounting, usage->at);
   add_list(accounting, usage->show);
 
   auto bill = std::make_shared<BillOptions>();
@@ -545,6 +553,7 @@ void Declarations::declare_cluster() {
       ->type_name("AMOUNT");
   billing.add_option("--reason", bill->reason, "with --correct: it is on the bill")->type_name("TEXT");
   number(billing.add_option("--job", bill->job, "with --correct: the job that it is about"), 1, kMost, "ID");
+  add_moment(billing, bill->at);
   add_format(billing, bill->format, {"table", "json", "csv"});
 
   auto invoice = std::make_shared<InvoiceOptions>();
@@ -556,6 +565,7 @@ void Declarations::declare_cluster() {
   invoicing.add_option("QUEUE", invoice->queue, "this queue and those below it (the whole cluster)");
   invoicing.add_option("--month", invoice->month, "a month of UTC, such as 2026-11 (the present one)")
       ->type_name("MONTH");
+  add_moment(invoicing, invoice->at);
   one_of(invoicing.add_option("-o,--output", invoice->form, "how it is shown (table)"),
          {"table", "json", "csv", "html", "hledger", "focus"});
 

@@ -64,7 +64,7 @@ struct JobsOptions {
   bool me = false;           // of the token's subject
   bool all = false;          // finished ones too
   std::int64_t limit = 1000;
-  std::int64_t event = 0;  // as it was after that event; 0: now
+  std::string at = {};  // as moment_when takes it, here and below; empty: now
 };
 struct JobViewOptions {
   ShowOptions show;
@@ -74,6 +74,7 @@ struct WhyOptions {
   ShowOptions show;
   std::string id;
   bool verbose = false;
+  std::string at = {};
 };
 
 // Which jobs an action is for, where none is named.
@@ -122,6 +123,7 @@ struct QueuesOptions {
   ShowOptions show;
   std::string path;
   bool explain = false;
+  std::string at = {};
 };
 // Users and queues by the GPUs that they have now, and what waits there.
 struct TopOptions {
@@ -132,6 +134,7 @@ struct TopOptions {
 struct NodesOptions {
   ShowOptions show;
   std::string name;
+  std::string at = {};
 };
 
 enum class NodeAction { kCordon, kUncordon, kDrain, kFence };
@@ -220,6 +223,7 @@ struct UsageOptions {
   ShowOptions show;
   std::string from, to;
   std::string by = {};  // queue, user or job; empty: by queue, user and GPU model
+  std::string at = {};
 };
 struct PricesOptions {
   std::string action = "show";  // or apply, diff
@@ -244,12 +248,14 @@ struct BillOptions {
   std::string reason = {};   // with correct
   std::int64_t job = 0;      // with correct; 0: no single one
   Format format = Format::kTable;
+  std::string at = {};
 };
 // A bill as a document.
 struct InvoiceOptions {
   std::string queue;  // empty: the root
   std::string month;  // empty: the present one
   std::string form;   // table, json or a document of the server
+  std::string at = {};
 };
 struct ApplyOptions {
   std::string file;

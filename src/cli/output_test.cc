@@ -181,6 +181,15 @@ TEST_CASE("when: ISO times, spans before now, and nothing else") {
   }
 }
 
+TEST_CASE("when: a past moment is the number of an event, or a time") {
+  const Timestamp now{1'800'000'000'000};
+  CHECK(*moment_when("", now) == "");
+  CHECK(*moment_when("348", now) == "348");
+  CHECK(*moment_when("2026-11-20T10:00Z", now) == "2026-11-20T10:00:00.000Z");
+  CHECK(*moment_when("2h ago", now) == to_iso8601({now.ms - 7'200'000}));
+  CHECK_FALSE(moment_when("348th", now));
+}
+
 TEST_CASE("when: words and times of day are of the reader's zone") {
   const char* before = std::getenv("TZ");
   const std::string zone = before == nullptr ? "" : before;

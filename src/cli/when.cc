@@ -127,6 +127,11 @@ Result<std::string> iso_when(const std::string& text, Timestamp now) {
   return to_iso8601(*time);
 }
 
+Result<std::string> moment_when(const std::string& text, Timestamp now) {
+  const bool is_event = text.find_first_not_of("0123456789") == std::string::npos;
+  return is_event ? text : iso_when(text, now);
+}
+
 std::string span_text(std::int64_t ms) {
   const std::int64_t seconds = std::max<std::int64_t>(ms, 0) / 1000;
   const auto two_digits = [](std::int64_t number) { return (number < 10 ? "0" : "") + std::to_string(number); };

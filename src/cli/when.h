@@ -21,6 +21,8 @@ Timestamp clock_now();
 Result<Timestamp> parse_when(std::string_view text, Timestamp now);
 // The same time as ISO 8601; "" for "".
 Result<std::string> iso_when(const std::string& text, Timestamp now);
+// A past moment as the API takes it: the number of an event as it is, else as iso_when.
+Result<std::string> moment_when(const std::string& text, Timestamp now);
 
 // "0s", "42s", "3m12s", "2h05m", "3d04h": two units at most, nothing below a second.
 std::string span_text(std::int64_t ms);

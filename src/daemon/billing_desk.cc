@@ -1,5 +1,6 @@
 #include "daemon/billing_desk.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -31,16 +32,16 @@ std::string hash_of(const billing::Invoice& invoice) {
 }  // namespace
 
 BillingFacts billing_facts(const state::State& state, Timestamp now) {
-  return {state.prices(), state.price_version(), state.closed_months(), now};
+  return {state.prices(), state.price_version(), state.closed_months(), now, std::numeric_limits<Seq>::max()};
 }
 
-Result<void> BillingDesk::read_on(Kept& kept) const {
-  if (kept.next_seq > log_.last().seq) return {};
+Result<void> BillingDesk::read_on(Kept& kept, Seq last_seq) const {
+  if (kept.next_seq > std::min(log_.last().seq, last_seq)) return {};
   if (kept.next_seq < log_.first_seq())
     return not_found("the log begins at event " + std::to_string(log_.first_seq()) +
                      "; bills need it from the first one on");
   return log_.read(kept.next_seq, [&](const store::Record& record) -> Result<bool> {
-    if (record.time >= kept.month.end) return false;
+    if (record.time >= kept.month.end || record.seq > last_seq) return false;
     auto event = store::to_event(record);
     if (!event) return event.error();
     kept.ledger.apply(*event);
@@ -50,35 +51,36 @@ Result<void> BillingDesk::read_on(Kept& kept) const {
 }
 
 Result<std::unique_ptr<BillingDesk::Kept>> BillingDesk::fold(const Month& month, billing::Window window,
-                                                             Timestamp now) {
+                                                             const BillingFacts& facts) {
   auto fresh = std::make_unique<Kept>(Kept{month, billing::Ledger(std::move(window))});
-  if (auto read = read_on(*fresh); !read) return read.error();
-  if (now - month.end >= kSettledMs)
+  if (auto read = read_on(*fresh, facts.last_seq); !read) return read.error();
+  if (facts.now - month.end >= kSettledMs)
     fresh->ledger.advance(month.end);
   else
-    fresh->ledger.look_ahead(now);
+    fresh->ledger.look_ahead(facts.now);
   return fresh;
 }
 
 Result<billing::Invoice> BillingDesk::invoice(const Month& month, const std::string& queue, const PriceBook& book,
-                                              std::uint64_t version, Timestamp now) {
+                                              std::uint64_t version, const BillingFacts& facts) {
   const billing::InvoiceQuestion question{queue, month, book, version};
   billing::Window window = billing::window_of(month, book);
-  if (now >= month.end) {
-    const auto past = fold(month, std::move(window), now);
+  if (facts.now >= month.end) {
+    const auto past = fold(month, std::move(window), facts);
     if (!past) return past.error();
     return billing::make_invoice((*past)->ledger, question);
   }
   const std::lock_guard lock(mutex_);
-  if (!kept_ || kept_->month.name != month.name || kept_->ledger.window().cuts != window.cuts) {
-    auto fresh = fold(month, std::move(window), now);
+  const bool is_beyond = kept_ && kept_->next_seq - 1 > facts.last_seq;
+  if (!kept_ || is_beyond || kept_->month.name != month.name || kept_->ledger.window().cuts != window.cuts) {
+    auto fresh = fold(month, std::move(window), facts);
     if (!fresh) return fresh.error();
     kept_ = std::move(*fresh);
-  } else if (auto read = read_on(*kept_); !read) {
+  } else if (auto read = read_on(*kept_, facts.last_seq); !read) {
     kept_.reset();  // half an answer is kept by nobody
     return read.error();
   }
-  kept_->ledger.look_ahead(now);
+  kept_->ledger.look_ahead(facts.now);
   return billing::make_invoice(kept_->ledger, question);
 }
 
@@ -104,14 +106,13 @@ Result<billing::Invoice> BillingDesk::bill(const api::BillQuestion& question, co
   const auto month = month_asked(question.month, facts.now);
   if (!month) return month.error();
   const auto closed = facts.closed.find(month->name);
-  if (question.prices) return invoice(*month, question.queue, *question.prices, 0, facts.now);
+  if (question.prices) return invoice(*month, question.queue, *question.prices, 0, facts);
   if (facts.price_version == 0)
     return conflict("no prices are in force yet; apply a price book first (berth prices apply FILE)");
-  if (closed == facts.closed.end())
-    return invoice(*month, question.queue, facts.prices, facts.price_version, facts.now);
+  if (closed == facts.closed.end()) return invoice(*month, question.queue, facts.prices, facts.price_version, facts);
   const auto book = book_of(closed->second.price_version, facts);
   if (!book) return book.error();
-  auto made = invoice(*month, question.queue, *book, closed->second.price_version, facts.now);
+  auto made = invoice(*month, question.queue, *book, closed->second.price_version, facts);
   if (!made) return made;
   made->closed = closed->second.closed;
   made->number = number_of(month->name, question.queue);
@@ -136,7 +137,7 @@ Result<MonthClosed> BillingDesk::closing(const std::string& name, const BillingF
 }
 
 Result<billing::Invoice> BillingDesk::of_now(const BillingFacts& facts) {
-  return invoice(month_at(facts.now), "", facts.prices, facts.price_version, facts.now);
+  return invoice(month_at(facts.now), "", facts.prices, facts.price_version, facts);
 }
 
 }  // namespace berth::daemon

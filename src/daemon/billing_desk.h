@@ -2,6 +2,7 @@
 // Bills from the log: the log is folded into a ledger, and the ledger is rated. The ledger of the present month is
 // kept, so that the next question reads only the events since. Any thread; one question after the other.
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,7 @@ struct BillingFacts {
   std::uint64_t price_version = 0;
   std::map<std::string, state::ClosedMonth, std::less<>> closed;
   Timestamp now;
+  Seq last_seq = std::numeric_limits<Seq>::max();  // what came later does not count
 };
 BillingFacts billing_facts(const state::State& state, Timestamp now);
 
@@ -47,9 +49,9 @@ class BillingDesk {
   };
 
   Result<billing::Invoice> invoice(const Month& month, const std::string& queue, const PriceBook& book,
-                                   std::uint64_t version, Timestamp now);
-  Result<std::unique_ptr<Kept>> fold(const Month& month, billing::Window window, Timestamp now);
-  Result<void> read_on(Kept& kept) const;
+                                   std::uint64_t version, const BillingFacts& facts);
+  Result<std::unique_ptr<Kept>> fold(const Month& month, billing::Window window, const BillingFacts& facts);
+  Result<void> read_on(Kept& kept, Seq last_seq) const;
   Result<PriceBook> book_of(std::uint64_t version, const BillingFacts& facts) const;
 
   const store::Log& log_;

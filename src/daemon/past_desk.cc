@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -27,11 +28,11 @@ PastDesk::~PastDesk() {
   thread_.join();
 }
 
-void PastDesk::at(Seq seq, std::function<void(Result<api::Service*>)> use) {
+void PastDesk::at(const api::Moment& moment, std::function<void(Result<api::Service*>)> use) {
   {
     const std::lock_guard lock(mutex_);
     if (!stopping_ && waiting_.size() < kMostWaiting) {
-      waiting_.push_back({seq, std::move(use)});
+      waiting_.push_back({moment, std::move(use)});
       ready_.notify_one();
       return;
     }
@@ -48,7 +49,7 @@ void PastDesk::run() {
       const auto is_ready = [&] { return stopping_ || !waiting_.empty(); };
       if (!ready_.wait_for(lock, kKeep, is_ready)) {
         lock.unlock();
-        state_.reset();
+        forget();
         lock.lock();
         ready_.wait(lock, is_ready);
       }
@@ -61,23 +62,86 @@ void PastDesk::run() {
 }
 
 void PastDesk::serve(const Wanted& wanted) {
-  if (auto there = go_to(wanted.seq); !there) {
-    state_.reset();
+  const auto seq = seq_of(wanted.moment);
+  if (!seq) {
+    wanted.use(seq.error());
+    return;
+  }
+  if (auto there = go_to(*seq); !there) {
+    forget();
     wanted.use(there.error());
     return;
   }
-  PastService past(*state_, now_);
+  if (!bills_) bills_ = std::make_unique<BillingDesk>(log_);
+  const Timestamp time = std::max(state_->now(), wanted.moment.time);
+  PastService past({*state_, time, *bills_, [this, &seq] { return meter_at(*seq); }}, now_);
   wanted.use(&past);
 }
 
-// From the nearest checkpoint, or from the first event.
-Result<void> PastDesk::begin_before(Seq seq) {
-  state_.reset();  // before there is another one
+void PastDesk::forget() {
+  state_.reset();
+  meter_.reset();
+  bills_.reset();
+}
+
+// --- which event ---
+
+Result<Seq> PastDesk::seq_of(const api::Moment& moment) const {
+  const Seq last = log_.last().seq;
+  if (moment.seq > last)
+    return not_found("at: event " + std::to_string(moment.seq) + " has not happened; the last one is " +
+                     std::to_string(last));
+  return moment.seq > 0 ? moment.seq : last_until(moment.time);
+}
+
+Result<Timestamp> PastDesk::time_of(Seq seq) const {
+  Timestamp time;
+  const auto read = log_.read(seq, [&](const store::Record& record) -> Result<bool> {
+    time = record.time;
+    return false;
+  });
+  if (!read) return read.error();
+  return time;
+}
+
+// By halves: times never go back.
+Result<Seq> PastDesk::last_until(Timestamp time) const {
+  Timestamp now;
+  now_.read([&](const api::View& view) { now = view.now; });
+  if (time > now) return not_found("at: " + to_iso8601(time) + " is still to come; it is " + to_iso8601(now));
+  Seq low = log_.first_seq();
+  Seq high = log_.last().seq;
+  const auto first = time_of(low);
+  if (!first) return first.error();
+  if (*first > time) return not_found("at: the log begins at " + to_iso8601(*first) + ", after " + to_iso8601(time));
+  while (low < high) {
+    const Seq middle = high - (high - low) / 2;
+    const auto there = time_of(middle);
+    if (!there) return there.error();
+    if (*there <= time)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+// --- going there ---
+
+// Returns nothing where the log is to be folded from its first event.
+Result<std::optional<store::Checkpoint>> PastDesk::checkpoint_before(Seq seq) const {
   auto checkpoint = log_.load_checkpoint_at(seq);
   if (!checkpoint) return checkpoint.error();
   if (!*checkpoint && log_.first_seq() != 1)
     return not_found("at: the log begins at event " + std::to_string(log_.first_seq()) +
-                     ", and no earlier state than that of " + "its first checkpoint is kept");
+                     ", and no earlier state than that of its first checkpoint is kept");
+  return checkpoint;
+}
+
+Result<void> PastDesk::begin_before(Seq seq) {
+  state_.reset();  // before there is another one
+  const auto checkpoint = checkpoint_before(seq);
+  if (!checkpoint) return checkpoint.error();
   if (!*checkpoint) {
     state_.emplace();
     return {};
@@ -88,27 +152,47 @@ Result<void> PastDesk::begin_before(Seq seq) {
   return {};
 }
 
-Result<void> PastDesk::go_to(Seq seq) {
-  if (seq > log_.last().seq)
-    return not_found("at: event " + std::to_string(seq) + " has not happened; the last one is " +
-                     std::to_string(log_.last().seq));
-  if (!state_ || state_->last_seq() > seq) {
-    if (auto begun = begin_before(seq); !begun) return begun;
-  }
-  if (state_->last_seq() == seq) return {};
-  auto done = log_.read(state_->last_seq() + 1, [&](const store::Record& record) -> Result<bool> {
+// From `from` to `to`, both included.
+Result<void> PastDesk::fold(Seq from, Seq to, const std::function<void(const EventRecord&)>& apply) {
+  if (from > to) return {};
+  return log_.read(from, [&](const store::Record& record) -> Result<bool> {
     const auto event = store::to_event(record);
     if (!event) return event.error();
-    state_->apply(*event);
+    apply(*event);
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return Error{ErrorCode::kUnavailable, "the server stops"};
     }
-    return record.seq < seq;
+    return record.seq < to;
   });
+}
+
+Result<void> PastDesk::go_to(Seq seq) {
+  if (!state_ || state_->last_seq() > seq) {
+    if (auto begun = begin_before(seq); !begun) return begun;
+  }
+  if (state_->last_seq() == seq) return {};
+  auto done = fold(state_->last_seq() + 1, seq, [&](const EventRecord& event) { state_->apply(event); });
   state_->clear_unreconciled();
   state_->clear_roomier();
   return done;
+}
+
+Result<const billing::Meter*> PastDesk::meter_at(Seq seq) {
+  if (!meter_ || meter_->last_seq() > seq) {
+    meter_.reset();
+    const auto checkpoint = checkpoint_before(seq);
+    if (!checkpoint) return checkpoint.error();
+    auto loaded = *checkpoint ? load_meter((*checkpoint)->bytes) : Result<billing::Meter>(billing::Meter());
+    if (!loaded) return loaded.error();
+    meter_ = std::move(*loaded);
+  }
+  const auto done = fold(meter_->last_seq() + 1, seq, [&](const EventRecord& event) { meter_->apply(event); });
+  if (!done) {
+    meter_.reset();
+    return done.error();
+  }
+  return &*meter_;
 }
 
 }  // namespace berth::daemon

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/state_reads.h"
 #include "explain/pending_reason.h"
 
 namespace berth::daemon {
@@ -15,13 +16,34 @@ Error only_reads() { return {ErrorCode::kUnsupported, "a past state is read, and
 void PastService::submit(Command, std::function<void(Result<control::Reply>)> answer) { answer(only_reads()); }
 
 void PastService::read(const std::function<void(const api::View&)>& look) {
-  explain::PendingReasons pending_reason(state_, state_.now());
-  look(api::View{state_, state_.now(), std::ref(pending_reason), {}});
+  explain::PendingReasons pending_reason(past_.state, past_.time);
+  look(api::View{past_.state, past_.time, std::ref(pending_reason), {}});
+}
+
+WhyAnswer PastService::explain(JobId job, const policy::Subject& viewer) {
+  return explain_job(past_.state, job, viewer, past_.time);
+}
+
+Result<std::vector<std::string>> PastService::explain_share(const std::string& queue) {
+  return share_in_words(past_.state, queue, past_.time);
+}
+
+Result<api::UsageReport> PastService::usage(Timestamp from, Timestamp to) {
+  const auto meter = past_.meter();
+  if (!meter) return meter.error();
+  return usage_of(past_.state, **meter, from, to, past_.time);
+}
+
+Result<billing::Invoice> PastService::bill(const api::BillQuestion& question) {
+  auto facts = facts_for_bill(past_.state, question, past_.time);
+  if (!facts) return facts.error();
+  facts->last_seq = past_.state.last_seq();
+  return past_.bills.bill(question, *facts);
 }
 
 Result<api::PastJob> PastService::past_job(JobId job) {
   return not_found("job " + std::to_string(job.value()) + " did not live after event " +
-                   std::to_string(state_.last_seq()));
+                   std::to_string(past_.state.last_seq()));
 }
 
 Result<std::vector<api::PastJob>> PastService::history(std::uint64_t, std::size_t) {
@@ -29,15 +51,11 @@ Result<std::vector<api::PastJob>> PastService::history(std::uint64_t, std::size_
 }
 
 // The rest is asked by no route of the past (api/routes/past_reads.h).
-WhyAnswer PastService::explain(JobId, const policy::Subject&) { return {}; }
 Result<api::Forecast> PastService::forecast(const Command&, const policy::Subject&) { return only_reads(); }
 Result<api::QueuePreview> PastService::preview(const Command&, const policy::Subject&) { return only_reads(); }
 api::CapacityReport PastService::capacity(std::int64_t) { return {}; }
 api::AdviceReport PastService::advice() { return {}; }
-Result<std::vector<std::string>> PastService::explain_share(const std::string&) { return only_reads(); }
 Result<void> PastService::signal(JobId, std::int32_t) { return only_reads(); }
-Result<api::UsageReport> PastService::usage(Timestamp, Timestamp) { return only_reads(); }
-Result<billing::Invoice> PastService::bill(const api::BillQuestion&) { return only_reads(); }
 Result<MonthClosed> PastService::closing(const std::string&) { return only_reads(); }
 Result<std::vector<EventRecord>> PastService::events(Seq, std::size_t) { return only_reads(); }
 std::uint64_t PastService::watch(Watcher) { return 0; }

@@ -1,15 +1,28 @@
 #pragma once
-// A past state as the routes of reads see it. It takes no commands, and knows no finished jobs.
+// A past state as the routes of reads see it: as of its own time. It takes no commands, and knows no finished jobs.
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "api/service.h"
+#include "billing/meter.h"
+#include "daemon/billing_desk.h"
 #include "state/state.h"
 
 namespace berth::daemon {
 
 class PastService final : public api::Service {
  public:
-  // Both must outlive it.
-  PastService(state::State& state, api::Service& now) : state_(state), now_(now) {}
+  struct Past {
+    state::State& state;
+    Timestamp time;                                        // not before that of the state's last event
+    BillingDesk& bills;                                    // of bills of the past alone
+    std::function<Result<const billing::Meter*>()> meter;  // which has folded what the state has
+  };
+  // What it refers to must outlive it.
+  PastService(Past past, api::Service& now) : past_(std::move(past)), now_(now) {}
 
   void submit(Command command, std::function<void(Result<control::Reply>)> answer) override;
   void read(const std::function<void(const api::View&)>& look) override;
@@ -33,7 +46,7 @@ class PastService final : public api::Service {
   api::ServerFacts facts() override { return now_.facts(); }
 
  private:
-  state::State& state_;
+  Past past_;
   api::Service& now_;
 };
 

@@ -1,7 +1,6 @@
 #include "daemon/service.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -10,10 +9,10 @@
 #include "daemon/history_codec.h"
 #include "daemon/queue_preview.h"
 #include "daemon/state_gauges.h"
+#include "daemon/state_reads.h"
 #include "explain/advice/advice.h"
 #include "explain/capacity/capacity.h"
 #include "explain/pending_reason.h"
-#include "explain/queue_position.h"
 #include "explain/why.h"
 #include "state/impossible.h"
 #include "store/event_codec.h"
@@ -71,29 +70,10 @@ void DaemonService::read(const std::function<void(const api::View&)>& look) {
   });
 }
 
-namespace {
-
-// Returns what the subject may see named in an explanation, by its roles.
-explain::Viewer viewer_of(const state::State& state, const policy::Subject& subject) {
-  explain::Viewer viewer = explain::Viewer::sees_nothing();
-  for (const RoleBinding& binding : subject.roles) {
-    const state::QueueState* queue = state.queue_at(binding.queue);
-    const policy::Reach reach = policy::reach_of(binding.role, policy::Verb::kSeeJob);
-    if (queue == nullptr || reach == policy::Reach::kNone) continue;
-    if (reach == policy::Reach::kAll && queue->id == state.root()) return explain::Viewer::sees_all();
-    if (reach == policy::Reach::kAll) viewer.add(queue->id, {});
-    if (reach == policy::Reach::kOwn && !subject.user.empty()) viewer.add(queue->id, subject.user);
-  }
-  return viewer;
-}
-
-}  // namespace
-
 WhyAnswer DaemonService::explain(JobId job, const policy::Subject& viewer) {
   WhyAnswer answer;
-  reader_.read([&](state::State& state, const billing::Meter&) {
-    answer = explain::why(state, job, now(state), viewer_of(state, viewer)).answer;
-  });
+  reader_.read(
+      [&](state::State& state, const billing::Meter&) { answer = explain_job(state, job, viewer, now(state)); });
   return answer;
 }
 
@@ -186,11 +166,8 @@ api::AdviceReport DaemonService::advice() {
 }
 
 Result<std::vector<std::string>> DaemonService::explain_share(const std::string& path) {
-  Result<std::vector<std::string>> lines = not_found("no such queue '" + path.substr(0, 200) + "'");
-  reader_.read([&](state::State& state, const billing::Meter&) {
-    if (const state::QueueState* queue = state.queue_at(path))
-      lines = explain::explain_share(state, *queue, now(state));
-  });
+  Result<std::vector<std::string>> lines = std::vector<std::string>();
+  reader_.read([&](state::State& state, const billing::Meter&) { lines = share_in_words(state, path, now(state)); });
   return lines;
 }
 
@@ -214,53 +191,19 @@ Result<void> DaemonService::signal(JobId id, std::int32_t signal) {
   return found;
 }
 
-namespace {
-
-// Includes nodes that are gone: a state never forgets a node.
-std::set<std::string> simulated_models(const state::State& state) {
-  std::set<std::string> models;
-  for (const state::NodeState& node : state.nodes()) {
-    for (const Gpu& gpu : node.spec.gpus) {
-      if (gpu.simulated) models.insert(gpu.model);
-    }
-  }
-  return models;
-}
-
-}  // namespace
-
 Result<api::UsageReport> DaemonService::usage(Timestamp from, Timestamp to) {
-  if (to < from) return invalid("usage: 'to' lies before 'from'");
-  api::UsageReport report;
-  reader_.read([&](state::State& state, const billing::Meter& meter) {
-    const Timestamp end = std::min(to, now(state));
-    const Timestamp begin = std::min(std::max(from, meter.first_event()), end);
-    const billing::Usage usage = meter.usage(begin, end);
-    report.from = usage.from;
-    report.to = usage.to;
-    report.idle_gpu_milli_ms = usage.idle;
-    report.down_gpu_milli_ms = usage.down;
-    report.capacity_gpu_milli_ms = usage.capacity;
-    const std::set<std::string> simulated = simulated_models(state);
-    for (const billing::UsageRow& row : usage.rows) {
-      if (row.gpu_milli_ms == 0) continue;  // tasks without GPUs
-      const std::string& model = row.account.gpu_model;
-      report.rows.push_back({row.account.queue, row.account.user, model, row.account.borrowed, row.gpu_milli_ms,
-                             simulated.contains(model)});
-    }
-  });
+  Result<api::UsageReport> report = api::UsageReport();
+  reader_.read(
+      [&](state::State& state, const billing::Meter& meter) { report = usage_of(state, meter, from, to, now(state)); });
   return report;
 }
 
 Result<billing::Invoice> DaemonService::bill(const api::BillQuestion& question) {
-  BillingFacts billing;
-  bool known = false;
-  reader_.read([&](state::State& state, const billing::Meter&) {
-    billing = billing_facts(state, now(state));
-    known = state.queue_at(question.queue) != nullptr;
-  });
-  if (!known) return not_found("no such queue '" + question.queue.substr(0, 200) + "'");
-  return desk_.bill(question, billing);
+  Result<BillingFacts> billing = BillingFacts();
+  reader_.read(
+      [&](state::State& state, const billing::Meter&) { billing = facts_for_bill(state, question, now(state)); });
+  if (!billing) return billing.error();
+  return desk_.bill(question, *billing);
 }
 
 Result<MonthClosed> DaemonService::closing(const std::string& month) {

@@ -26,7 +26,9 @@ class DaemonService final : public api::Service {
 
   void submit(Command command, std::function<void(Result<control::Reply>)> answer) override;
   void read(const std::function<void(const api::View&)>& look) override;
-  void at(Seq seq, std::function<void(Result<api::Service*>)> use) override { past_.at(seq, std::move(use)); }
+  void at(const api::Moment& moment, std::function<void(Result<api::Service*>)> use) override {
+    past_.at(moment, std::move(use));
+  }
   WhyAnswer explain(JobId job, const policy::Subject& viewer) override;
   Result<api::Forecast> forecast(const Command& command, const policy::Subject& viewer) override;
   Result<api::QueuePreview> preview(const Command& command, const policy::Subject& viewer) override;

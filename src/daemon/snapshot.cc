@@ -28,6 +28,16 @@ Result<state::State> load_state(std::string_view bytes) {
   return state::State::load(state_bytes);
 }
 
+Result<billing::Meter> load_meter(std::string_view bytes) {
+  Decoder in(bytes);
+  std::string state_bytes;
+  std::string meter_bytes;
+  in.get(state_bytes);
+  in.get(meter_bytes);
+  if (!in.ok() || !in.at_end()) return Error{ErrorCode::kCorrupt, "the checkpoint does not decode"};
+  return billing::Meter::load(meter_bytes);
+}
+
 Result<Snapshot> load_snapshot(std::string_view bytes) {
   Decoder in(bytes);
   std::string state_bytes;

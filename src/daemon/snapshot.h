@@ -20,7 +20,9 @@ struct Snapshot {
   state::State state;
   billing::Meter meter;
 };
-Result<state::State> load_state(std::string_view bytes);  // of a snapshot, without its meter
+// Of a snapshot, one without the other.
+Result<state::State> load_state(std::string_view bytes);
+Result<billing::Meter> load_meter(std::string_view bytes);
 Result<Snapshot> load_snapshot(std::string_view bytes);
 
 // Reads every event after `from` and passes them on in batches.

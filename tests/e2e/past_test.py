@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The state at past moments (?at=SEQ) on a real server: what was answered then is answered again, from any checkpoint, after
-a restart, with the roles of today; what cannot be answered is refused with the reason; nothing else waits."""
+"""The state at past moments (?at=SEQ, ?at=TIME) on a real server: what was answered then is answered again, reasons, usage and
+bills too, from any checkpoint, after a restart, with the roles of today; what cannot be answered is refused with the reason;
+nothing else waits."""
+import json
 import os
 import shutil
 import subprocess
@@ -126,6 +128,100 @@ def one_job_and_one_queue_of_then():
     discard(server)
 
 
+PRICES = """currency: EUR
+prices:
+  - valid_from: 2020-01-01
+    gpus: {%s: {floor: %s, burst: 3}}
+    lending_credit: 50
+"""
+
+
+def berth(server, *words):
+    return subprocess.run([berth_binary(), *words], capture_output=True, text=True,
+                          env={**os.environ, "BERTH_SERVER": f"http://127.0.0.1:{server.port}",
+                               "BERTH_TOKEN_FILE": os.path.join(server.data, "token")})
+
+
+def apply_prices(server, floor):
+    model = server.ask("GET", "/v1/nodes")["items"][0]["gpus"][0]["model"]
+    path = os.path.join(server.directory, "prices.yaml")
+    with open(path, "w") as file:
+        file.write(PRICES % (model, floor))
+    run = berth(server, "prices", "apply", path)
+    assert run.returncode == 0, run.stderr
+
+
+BILLS = ["/v1/bill", "/v1/bill?by=job&invoice=lines", "/v1/bill?queue=red&by=kind"]
+
+
+def told(server, waiting):
+    """What is told as of one moment: the moment, the last event until then, and the answers by path. Nothing happens meanwhile."""
+    while True:
+        before = server.ask("GET", "/v1/jobs?limit=1")
+        time.sleep(0.3)  # what is decided is durable, too
+        answers = {}
+        for path in BILLS + ["/v1/usage"]:
+            answer = server.ask("GET", path)
+            answers[path] = (answer["to"], answer)
+        for job in waiting:
+            answers[f"/v1/jobs/{job}/why"] = (None, server.ask("GET", f"/v1/jobs/{job}/why"))
+        answers["/v1/queues/red/share"] = (None, server.ask("GET", "/v1/queues/red/share"))
+        after = server.ask("GET", "/v1/jobs?limit=1")
+        if before["seq"] == after["seq"]:
+            break
+    return {"seq": after["seq"], "time": after["time"],
+            "answers": {path: (moment or after["time"], answer) for path, (moment, answer) in answers.items()}}
+
+
+def at(server, path, moment):
+    return server.ask("GET", f"{path}{'&' if '?' in path else '?'}at={moment}")
+
+
+def check_told(server, moments):
+    for moment in moments:
+        assert at(server, "/v1/jobs?limit=1", moment["time"])["seq"] == moment["seq"]
+        for path, (when, answer) in moment["answers"].items():
+            again = at(server, path, when)
+            assert again == answer, (path, when, answer, again)
+        for path in BILLS + ["/v1/usage"]:  # and by the number of the event: as of its own time
+            by_seq = at(server, path, moment["seq"])
+            by_time = at(server, path, by_seq["to"])
+            assert by_seq == by_time and by_seq["to"] <= moment["answers"][path][0], (path, by_seq, by_time)
+
+
+def reasons_usage_and_bills_of_then_are_told_again():
+    server = started(("--checkpoint-every", "10"))
+    apply_prices(server, 2.5)
+    jobs = [submit(server, ("red", "blue")[i % 2], gpus=3, name=f"job-{i}", user=("ada", "bob")[i % 2]) for i in range(4)]
+    moments = [told(server, jobs)]
+    server.ask("DELETE", f"/v1/jobs/{jobs[0]}")
+    server.ask("POST", f"/v1/jobs/{jobs[3]}/hold")
+    for _ in range(12):
+        submit(server, "red", gpus=9, hold=True)
+    moments.append(told(server, jobs[1:]))
+    apply_prices(server, 4)
+    month = moments[0]["answers"]["/v1/bill"][1]["month"]
+    server.ask("POST", f"/v1/months/{month}/corrections", {"queue": "red", "amount_micro": -1_000_000, "reason": "a fault"})
+    server.ask("POST", f"/v1/jobs/{jobs[3]}/release")
+    server.ask("DELETE", f"/v1/jobs/{jobs[1]}")
+    moments.append(told(server, jobs[2:]))
+    whys = [moment["answers"].get(f"/v1/jobs/{jobs[3]}/why")[1]["headline"] for moment in moments]
+    totals = [moment["answers"]["/v1/bill"][1]["total_micro"] for moment in moments]
+    assert len(set(whys)) > 1 and len(set(totals)) == 3, (whys, totals)  # else nothing is shown by what follows
+    check_told(server, moments + moments[::-1])
+    by_command = json.loads(berth(server, "bill", "-o", "json", "--at", str(moments[0]["answers"]["/v1/bill"][0])).stdout)
+    assert by_command == moments[0]["answers"]["/v1/bill"][1]
+    assert whys[0].split(".")[0] in berth(server, "why", str(jobs[3]), "--at", moments[0]["time"]).stdout
+    assert "ada" in berth(server, "usage", "--at", str(moments[0]["seq"])).stdout
+    assert "red" in berth(server, "queues", "--at", moments[0]["time"]).stdout
+    assert "n1" in berth(server, "nodes", "--at", moments[0]["time"]).stdout
+    assert "leave out --at" in berth(server, "usage", "--by", "job", "--at", "1").stderr
+    server.stop()
+    assert server.start(), server.tail()
+    check_told(server, moments)
+    discard(server)
+
+
 def refused(server, path, status, words, headers=None):
     try:
         server.ask("GET", path, headers=headers)
@@ -140,11 +236,16 @@ def what_cannot_be_answered_is_refused_with_the_reason():
     submit(server, "red", gpus=1)
     last = server.ask("GET", "/v1/jobs")["seq"]
     refused(server, f"/v1/jobs?at={last + 1000}", 404, f"event {last + 1000} has not happened; the last one is")
-    refused(server, "/v1/jobs?at=0", 400, "between 1 and")
-    refused(server, "/v1/jobs?at=yesterday", 400, "integer")
+    refused(server, "/v1/jobs?at=0", 400, "the number of an event, from 1 on, or a time such as")
+    refused(server, "/v1/jobs?at=yesterday", 400, "the number of an event")
+    refused(server, "/v1/jobs?at=2020-01-01", 404, "the log begins at")
+    refused(server, "/v1/bill?at=2999-01-01T00:00Z", 404, "2999-01-01T00:00:00.000Z is still to come; it is")
     refused(server, f"/v1/jobs?at={last}&finished=true", 400, "live jobs alone")
     refused(server, f"/v1/jobs?at={last}&phase=finished", 400, "live jobs alone")
-    refused(server, f"/v1/usage?at={last}", 400, "unknown query parameter")
+    for path in ("/v1/capacity", "/v1/advice", "/v1/events", "/v1/roles", "/v1/prices", "/v1/config"):
+        refused(server, f"{path}?at={last}", 400, "at: this route answers of now alone; a past moment is told by")
+    refused(server, f"/v1/jobs/{last + 1000}/why?at={last}", 404, "did not live after event")
+    refused(server, f"/v1/bill?at={last}", 409, "no prices are in force yet")
     discard(server)
 
 
@@ -159,6 +260,10 @@ def the_past_is_seen_with_the_roles_of_today():
     assert [job["id"] for job in server.ask("GET", f"/v1/jobs?at={seq}", headers=red)["items"]] == [hers]
     assert [queue["path"] for queue in server.ask("GET", f"/v1/queues?at={seq}", headers=red)["items"]] == ["red"]
     refused(server, f"/v1/jobs/{other}?at={seq}", 404, "no such job", red)
+    refused(server, f"/v1/jobs/{other}/why?at={seq}", 404, "no such job", red)
+    assert server.ask("GET", f"/v1/jobs/{hers}/why?at={seq}", headers=red)["id"] == hers
+    assert all(row["queue"] == "red" for row in server.ask("GET", f"/v1/usage?at={seq}", headers=red)["items"])
+    refused(server, f"/v1/queues/blue/share?at={seq}", 404, "", red)
     refused(server, f"/v1/nodes?at={seq}", 403, "", red)
     refused(server, f"/v1/queues/blue?at={seq}", 404, "", red)
     server.ask("DELETE", "/v1/tokens/red")
@@ -201,6 +306,6 @@ def nothing_waits_for_the_past():
 
 
 if __name__ == "__main__":
-    sys.exit(tally.run([what_was_answered_then_is_answered_again, one_job_and_one_queue_of_then,
+    sys.exit(tally.run([what_was_answered_then_is_answered_again, reasons_usage_and_bills_of_then_are_told_again, one_job_and_one_queue_of_then,
                         what_cannot_be_answered_is_refused_with_the_reason, the_past_is_seen_with_the_roles_of_today,
                         nothing_waits_for_the_past]))

@@ -114,6 +114,8 @@ bool has_type(std::string_view value, ParameterType type) {
     }
     case ParameterType::kInteger:
       return integer_in(value).has_value();
+    case ParameterType::kMoment:
+      return integer_in(value).value_or(0) > 0 || has_type(value, ParameterType::kTime);
   }
   return false;
 }
@@ -128,6 +130,8 @@ const char* type_phrase(ParameterType type) {
       return "a time such as 2026-11-21T08:15:30Z or a date such as 2026-11-21";
     case ParameterType::kInteger:
       return "a 64-bit integer";
+    case ParameterType::kMoment:
+      return "the number of an event, from 1 on, or a time such as 2026-11-21T08:15Z";
   }
   return "?";
 }
@@ -135,8 +139,8 @@ const char* type_phrase(ParameterType type) {
 std::optional<Response> check_value(const ParameterDoc& parameter, const std::string& value) {
   const std::string has_to_be = "the query parameter " + parameter.name + " has to be ";
   if (!has_type(value, parameter.type)) {
-    const char* code = parameter.type == ParameterType::kTime ? "invalid" : "bad-request";
-    return problem(400, code, has_to_be + type_phrase(parameter.type));
+    const bool is_time = parameter.type == ParameterType::kTime || parameter.type == ParameterType::kMoment;
+    return problem(400, is_time ? "invalid" : "bad-request", has_to_be + type_phrase(parameter.type));
   }
   if (parameter.type == ParameterType::kInteger) {
     const std::int64_t number = *integer_in(value);
@@ -164,6 +168,8 @@ std::optional<Response> refuse_undocumented(const RouteDoc& doc, const Request& 
   }
   for (const auto& [name, value] : request.query) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (const auto refused = doc.refused_parameters.find(name); refused != doc.refused_parameters.end())
+      return bad_request(refused->second);
     if (known.empty()) return bad_request("this route takes no query parameters");
     return bad_request("unknown query parameter; this route takes: " + joined(known));
   }

@@ -38,6 +38,7 @@ const char* type_name(ParameterType type) {
     case ParameterType::kBoolean:
       return "boolean";
     case ParameterType::kTime:
+    case ParameterType::kMoment:
       return "string";
   }
   return "?";
@@ -46,6 +47,12 @@ const char* type_name(ParameterType type) {
 json::object time_or_date() {
   return {{"anyOf", json::array{json::object{{"type", "string"}, {"format", "date-time"}},
                                 json::object{{"type", "string"}, {"format", "date"}}}}};
+}
+
+json::object event_or_time() {
+  json::object moment = time_or_date();
+  moment["anyOf"].as_array().push_back(json::object{{"type", "integer"}, {"format", "int64"}, {"minimum", 1}});
+  return moment;
 }
 
 // A path or query with a control character is refused before a route sees it (url.h).
@@ -60,6 +67,7 @@ std::string pattern_of(const ParameterDoc& parameter) {
 
 json::object schema_of(const ParameterDoc& parameter) {
   if (parameter.type == ParameterType::kTime) return time_or_date();
+  if (parameter.type == ParameterType::kMoment) return event_or_time();
   json::object schema{{"type", type_name(parameter.type)}};
   if (parameter.type == ParameterType::kInteger) {
     schema["format"] = "int64";

@@ -22,7 +22,8 @@ namespace berth::http {
 using Handler = std::function<void(const Request&, Responder)>;
 
 enum class ParameterPlace : std::uint8_t { kPath, kQuery, kHeader };
-enum class ParameterType : std::uint8_t { kString, kInteger, kBoolean, kTime };
+// A moment is the number of an event, from 1 on, or a time.
+enum class ParameterType : std::uint8_t { kString, kInteger, kBoolean, kTime, kMoment };
 
 struct ParameterDoc {
   ParameterPlace place;
@@ -66,6 +67,7 @@ struct RouteDoc {
   std::string description = {};
   std::vector<std::string> tags = {};
   std::vector<ParameterDoc> parameters = {};
+  std::map<std::string, std::string> refused_parameters = {};  // query parameters of other routes: why not of this one
   std::string request_schema = {};  // a name among the schemas; empty if the route takes no body
   std::vector<std::string> request_types = {"application/json"};  // what the body may be
   // A name among the schemas: what each item of the stream is with which the route answers as server-sent events or

@@ -37,7 +37,11 @@ Router sample_router() {
   state.repeated = true;
   router.add(route(Method::kGet, "/v1/jobs", "listJobs",
                    {integer_parameter("limit", "At most so many.", 1, 1000),
-                    query_parameter("since", "Not before.", ParameterType::kTime), state}));
+                    query_parameter("since", "Not before.", ParameterType::kTime),
+                    query_parameter("at", "As it was.", ParameterType::kMoment), state}));
+  Route prices = route(Method::kGet, "/v1/prices", "getPrices");
+  prices.doc.refused_parameters["at"] = "at: prices are those of now";
+  router.add(prices);
   Route submit = route(Method::kPost, "/v1/jobs", "submitJob");
   submit.doc.request_schema = "Job";
   submit.doc.responses = {{.status = 201, .description = "Taken.", .schema = "Job"},
@@ -166,6 +170,12 @@ TEST_CASE("admit: each refusal has its status") {
   CHECK(status_of_answer(ask("GET", "/v1/jobs?since=2026-11-21T08:15:30.123456%2B00:00")) == 200);
   CHECK(status_of_answer(ask("GET", "/v1/jobs?since=yesterday")) == 400);
   CHECK(status_of_answer(ask("GET", "/v1/jobs?since=never")) == 400);
+  for (const char* moment : {"1", "9223372036854775807", "2026", "2026-11-21", "2026-11-21T08:15Z"}) {
+    CHECK(status_of_answer(ask("GET", "/v1/jobs?at=" + std::string(moment))) == 200);
+  }
+  for (const char* moment : {"", "0", "-1", "9223372036854775808", "never", "yesterday", "1.5"}) {
+    CHECK(status_of_answer(ask("GET", "/v1/jobs?at=" + std::string(moment))) == 400);
+  }
   CHECK(status_of_answer(ask("GET", "/v1/jobs?state=gone")) == 400);
   CHECK(status_of_answer(ask("GET", "/v1/jobs?colour=red")) == 400);
   CHECK(status_of_answer(ask("GET", "/v1/jobs", {json}, true)) == 400);
@@ -178,6 +188,16 @@ TEST_CASE("admit: each refusal has its status") {
         400);
   CHECK(status_of_answer(ask("POST", "/v1/jobs", {json, {"idempotency-key", ""}}, true)) == 400);
   CHECK(status_of_answer(ask("GET", "/v1/jobs", {{"authorization", "Bearer x"}})) == 400);
+}
+
+TEST_CASE("admit: a parameter of other routes is refused with its reason, another one with those that there are") {
+  const auto detail_of = [](const std::string& target) {
+    const auto decision = ask("GET", target);
+    return std::get<Response>(decision).body;
+  };
+  CHECK(detail_of("/v1/prices?at=7").find("\"at: prices are those of now\"") != std::string::npos);
+  CHECK(detail_of("/v1/prices?colour=red").find("takes no query parameters") != std::string::npos);
+  CHECK(detail_of("/v1/jobs?colour=red").find("this route takes: ") != std::string::npos);
 }
 
 TEST_CASE("admit: only public routes go without a token, and unknown paths tell nothing") {

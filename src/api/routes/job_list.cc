@@ -204,6 +204,7 @@ Result<JobPage> list_jobs(Service& service, const JobQuery& query) {
   const bool begins_in_history = !query.live || (query.after && query.after->in_history);
   service.read([&](const View& view) {
     page.seq = view.state.last_seq();
+    page.time = view.now;
     if (const auto* named = view.state.node_named(query.filter.node)) node = named->id;
     if (!begins_in_history) add_live(view, query, page);
   });

@@ -56,6 +56,7 @@ struct JobPage {
   std::vector<ShownJob> jobs;
   std::optional<JobPosition> next;
   Seq seq = 0;
+  Timestamp time;
 };
 
 Result<JobPage> list_jobs(Service& service, const JobQuery& query);

@@ -219,7 +219,8 @@ void add_job_schemas(boost::json::object& schemas) {
   schemas["Job"] = in_full();
   schemas["JobList"] = object("A page of jobs.", {{"items", list("The jobs.", reference("JobSummary"))},
                                                   {"next_cursor", nullable(text("Where to go on; null: the end."))},
-                                                  {"seq", integer("The last event that the page reflects.")}});
+                                                  {"seq", integer("The last event that the page reflects.")},
+                                                  {"time", time("The server's time then.")}});
   schemas["JobSubmitted"] =
       object("A submission that was taken.",
              {{"id", integer("The job.")},

@@ -167,7 +167,7 @@ void get_jobs(Service& service, const Request& request, const Responder& respond
   }
   std::optional<std::string> next;
   if (page.value().next) next = encode_cursor(*page.value().next, query.value().sort, query.value().descending);
-  responder.send(page_answer(std::move(items), next, page.value().seq));
+  responder.send(page_answer(std::move(items), next, page.value().seq, page.value().time));
 }
 
 // --- one job ---

@@ -76,10 +76,12 @@ http::Response json_answer(const json::value& value, int status) {
   return {.status = status, .content_type = "application/json", .headers = {}, .body = json_text(value)};
 }
 
-http::Response page_answer(boost::json::array items, const std::optional<std::string>& next_cursor, std::uint64_t seq) {
+http::Response page_answer(boost::json::array items, const std::optional<std::string>& next_cursor, std::uint64_t seq,
+                           Timestamp time) {
   boost::json::value next = nullptr;
   if (next_cursor) next = boost::json::string(*next_cursor);
-  return json_answer(boost::json::object{{"items", std::move(items)}, {"next_cursor", std::move(next)}, {"seq", seq}});
+  return json_answer(boost::json::object{
+      {"items", std::move(items)}, {"next_cursor", std::move(next)}, {"seq", seq}, {"time", to_iso8601(time)}});
 }
 
 json::value from_thousandths(std::int64_t amount) {

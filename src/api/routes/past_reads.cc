@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -16,8 +15,9 @@ namespace {
 using http::Request;
 using http::Responder;
 
-constexpr std::array<std::string_view, 7> kOperations{"getCluster", "listJobs",  "getJob", "listQueues",
-                                                      "getQueue",   "listNodes", "getNode"};
+constexpr std::array<std::string_view, 12> kOperations{"getCluster", "listJobs", "getJob",       "explainJob",
+                                                       "listQueues", "getQueue", "explainShare", "listNodes",
+                                                       "getNode",    "getUsage", "getBill",      "tryBill"};
 
 bool has_past(std::string_view operation) {
   return std::find(kOperations.begin(), kOperations.end(), operation) != kOperations.end();
@@ -30,6 +30,8 @@ void answer_from(Service& past, const std::string& operation, const Request& req
   add_job_routes(open, past);
   add_queue_routes(open, past);
   add_node_routes(open, past);
+  add_usage_routes(open, past);
+  add_billing_routes(open, past);
   const http::Router router = guarded(open, past);
   for (const http::Route& route : router.routes()) {
     if (route.doc.operation_id.text == operation) return route.handler(request, to);
@@ -47,6 +49,13 @@ Result<void> check(const Request& request) {
   return {};
 }
 
+Moment moment_of(const Request& request) {
+  const std::string at = text_of(request, "at");
+  const bool is_number = at.find_first_not_of("0123456789") == std::string::npos;
+  if (is_number) return {.seq = static_cast<Seq>(integer_of(request, "at", 1))};
+  return {.time = time_of(request, "at", {})};
+}
+
 void read_past(Service& service, const std::string& operation, const Request& request, const Responder& to) {
   if (const auto ok = check(request); !ok) {
     to.fail(ok.error());
@@ -54,7 +63,7 @@ void read_past(Service& service, const std::string& operation, const Request& re
   }
   const auto kept = std::make_shared<Request>(request);
   kept->query.erase("at");
-  service.at(static_cast<Seq>(integer_of(request, "at", 1)), [operation, kept, to](const Result<Service*>& past) {
+  service.at(moment_of(request), [operation, kept, to](const Result<Service*>& past) {
     if (past) {
       answer_from(**past, operation, *kept, to);
     } else {
@@ -63,27 +72,43 @@ void read_past(Service& service, const std::string& operation, const Request& re
   });
 }
 
+void add_past(http::Route& route, Service& service) {
+  const std::string operation = route.doc.operation_id.text;
+  route.doc.parameters.push_back(http::query_parameter(
+      "at",
+      "As it was after the event with this number, or at this time: of live jobs alone. Seen with the roles of today.",
+      http::ParameterType::kMoment));
+  const bool tells_404 = std::any_of(route.doc.responses.begin(), route.doc.responses.end(),
+                                     [](const http::ResponseDoc& one) { return one.status == 404; });
+  if (!tells_404) route.doc.responses.push_back({.status = 404, .description = "There is no such moment."});
+  route.handler = [&service, operation, now = std::move(route.handler)](const Request& request, const Responder& to) {
+    if (request.query_value("at")) {
+      read_past(service, operation, request, to);
+    } else {
+      now(request, to);
+    }
+  };
+}
+
+std::string refusal_of(const http::Router& router) {
+  std::string paths;
+  for (const http::Route& route : router.routes()) {
+    if (has_past(route.doc.operation_id.text) && route.method == http::Method::kGet)
+      paths += (paths.empty() ? "" : ", ") + route.pattern;
+  }
+  return "at: this route answers of now alone; a past moment is told by " + paths;
+}
+
 }  // namespace
 
 http::Router with_past_reads(const http::Router& open, Service& service) {
+  const std::string refusal = refusal_of(open);
   http::Router router;
   for (http::Route route : open.routes()) {
-    const std::string operation = route.doc.operation_id.text;
-    if (has_past(operation)) {
-      route.doc.parameters.push_back(http::integer_parameter(
-          "at", "As it was after the event with this number, of live jobs alone. Seen with the roles of today.", 1,
-          std::numeric_limits<std::int64_t>::max()));
-      const bool tells_404 = std::any_of(route.doc.responses.begin(), route.doc.responses.end(),
-                                         [](const http::ResponseDoc& one) { return one.status == 404; });
-      if (!tells_404) route.doc.responses.push_back({.status = 404, .description = "There is no such event."});
-      route.handler = [&service, operation, now = std::move(route.handler)](const Request& request,
-                                                                            const Responder& to) {
-        if (request.query_value("at")) {
-          read_past(service, operation, request, to);
-        } else {
-          now(request, to);
-        }
-      };
+    if (has_past(route.doc.operation_id.text)) {
+      add_past(route, service);
+    } else if (route.access == http::Access::kToken) {
+      route.doc.refused_parameters["at"] = refusal;
     }
     router.add(std::move(route));
   }

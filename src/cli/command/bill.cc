@@ -13,6 +13,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/printable.h"
+#include "cli/when.h"
 #include "model/price_book.h"
 
 namespace berth::cli {
@@ -114,6 +115,8 @@ Result<int> correct(const BillOptions& options, Session& session) {
 }  // namespace
 
 Result<int> run(const BillOptions& options, Session& session) {
+  if (!options.at.empty() && (options.close || !options.correct.empty()))
+    return invalid("--at reads a past moment; --close and --correct are of now");
   if (!options.correct.empty()) return correct(options, session);
   if (options.close) {
     if (options.month.empty()) return invalid("--close needs --month, such as --month 2026-11");
@@ -124,8 +127,11 @@ Result<int> run(const BillOptions& options, Session& session) {
                 << "\n";
   }
   const std::string by = options.by.empty() && !options.label.empty() ? "label" : options.by;
-  const std::string target =
-      query("/v1/bill", {{"queue", options.queue}, {"month", options.month}, {"by", by}, {"label", options.label}});
+  const auto moment = moment_when(options.at, clock_now());
+  if (!moment) return moment.error();
+  const std::string target = query(
+      "/v1/bill",
+      {{"queue", options.queue}, {"month", options.month}, {"by", by}, {"label", options.label}, {"at", *moment}});
   Result<Json> bill = Json();
   if (options.prices.empty()) {
     bill = get(session, target);

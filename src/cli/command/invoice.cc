@@ -5,6 +5,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/printable.h"
+#include "cli/when.h"
 
 namespace berth::cli {
 namespace {
@@ -35,10 +36,12 @@ std::string invoice_text(const Json& bill, std::size_t width) {
 
 Result<int> run(const InvoiceOptions& options, Session& session) {
   const bool document = options.form != "json" && options.form != "table" && !options.form.empty();
-  const auto bill =
-      get(session,
-          query("/v1/bill",
-                {{"queue", options.queue}, {"month", options.month}, {"invoice", document ? options.form : "lines"}}));
+  const auto moment = moment_when(options.at, clock_now());
+  if (!moment) return moment.error();
+  const auto bill = get(session, query("/v1/bill", {{"queue", options.queue},
+                                                    {"month", options.month},
+                                                    {"invoice", document ? options.form : "lines"},
+                                                    {"at", *moment}}));
   if (!bill) return bill.error();
   if (document)
     session.out << show(*bill, "document");

@@ -13,14 +13,22 @@ namespace {
 
 constexpr std::int64_t kJobsPerPage = 1000;
 
+struct FoundJobs {
+  boost::json::array items;
+  Timestamp time;  // as of which they are shown
+};
+
 // Follows the cursor until `limit` jobs have come.
-Result<boost::json::array> all_jobs(const JobsOptions& options, Session& session) {
+Result<FoundJobs> all_jobs(const JobsOptions& options, Session& session) {
   const Timestamp now = clock_now();
   const auto since = iso_when(options.since, now);
   if (!since) return since.error();
   const auto until = iso_when(options.until, now);
   if (!until) return until.error();
-  boost::json::array all;
+  const auto moment = moment_when(options.at, now);
+  if (!moment) return moment.error();
+  FoundJobs found{{}, now};
+  boost::json::array& all = found.items;
   std::string cursor;
   do {
     const std::int64_t left = options.limit - static_cast<std::int64_t>(all.size());
@@ -37,14 +45,15 @@ Result<boost::json::array> all_jobs(const JobsOptions& options, Session& session
                                                       {"parent", options.parent},
                                                       {"finished", options.all ? "true" : ""},
                                                       {"sort", options.sort},
-                                                      {"at", options.event > 0 ? std::to_string(options.event) : ""},
+                                                      {"at", *moment},
                                                       {"limit", std::to_string(std::min(left, kJobsPerPage))},
                                                       {"cursor", cursor}}));
     if (!page) return page.error();
     for (const Json& job : items(*page, "items")) all.push_back(job);
     cursor = show(*page, "next_cursor");
+    if (!moment->empty()) found.time = from_iso8601(show(*page, "time")).value_or(now);
   } while (!cursor.empty() && static_cast<std::int64_t>(all.size()) < options.limit);
-  return all;
+  return found;
 }
 
 bool shows_finished(const JobsOptions& options) {
@@ -97,12 +106,13 @@ std::string of_asked(const Json& job, const char* now, const char* asked) {
   return show(at(job, "size"), now) + " of " + most;
 }
 
-std::string table(const boost::json::array& jobs, const JobsOptions& options, std::size_t width) {
+std::string table(const FoundJobs& found, const JobsOptions& options, std::size_t width) {
+  const boost::json::array& jobs = found.items;
   const bool finished = shows_finished(options);
   const Format format = options.show.format;
   if (jobs.empty() && format != Format::kCsv) return finished ? "no jobs\n" : "no jobs (finished ones: --all)\n";
   const bool wide = has_all_columns(format);
-  const Timestamp now = clock_now();
+  const Timestamp now = found.time;
   Table table(job_columns(wide, finished));
   for (const Json& job : jobs) {
     std::vector<std::string> cells{show(job, "id"), show(job, "name"), show(job, "queue"), show(job, "user"),
@@ -136,8 +146,8 @@ Result<int> run(const JobsOptions& options, Session& session) {
     const auto jobs = all_jobs(options, session);
     if (!jobs) return jobs.error();
     const std::size_t width = table_width(session, options.show.format);
-    if (!options.show.columns.empty()) return in_columns(*jobs, options.show, width);
-    return formatted(*jobs, options.show.format, [&] { return table(*jobs, options, width); });
+    if (!options.show.columns.empty()) return in_columns(jobs->items, options.show, width);
+    return formatted(jobs->items, options.show.format, [&] { return table(*jobs, options, width); });
   });
 }
 

@@ -161,7 +161,9 @@ Result<int> run(const NodesOptions& options, Session& session) {
   const bool one = !options.name.empty();
   const std::string path = one ? "/v1/nodes/" + client::encode_segment(options.name) : "/v1/nodes";
   return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
-    const auto answer = get(session, path);
+    const auto moment = moment_when(options.at, clock_now());
+    if (!moment) return moment.error();
+    const auto answer = get(session, query(path, {{"at", *moment}}));
     if (!answer) return answer.error();
     const Format format = options.show.format;
     const std::size_t width = table_width(session, format);

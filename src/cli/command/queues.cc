@@ -145,7 +145,9 @@ Result<int> explain_share(const QueuesOptions& options, Session& session) {
     return invalid("an explanation has no columns; give -o table, json or yaml with --explain");
   const std::string path = "/v1/queues/" + client::encode_segment(options.path) + "/share";
   return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
-    const auto share = get(session, path);
+    const auto moment = moment_when(options.at, clock_now());
+    if (!moment) return moment.error();
+    const auto share = get(session, query(path, {{"at", *moment}}));
     if (!share) return share.error();
     return formatted(*share, options.show.format, [&] {
       std::string text = "queue " + printable(show(*share, "path")) + "\n";
@@ -162,7 +164,9 @@ Result<int> run(const QueuesOptions& options, Session& session) {
   const bool one = !options.path.empty();
   const std::string path = one ? "/v1/queues/" + client::encode_segment(options.path) : "/v1/queues";
   return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
-    const auto answer = get(session, path);
+    const auto moment = moment_when(options.at, clock_now());
+    if (!moment) return moment.error();
+    const auto answer = get(session, query(path, {{"at", *moment}}));
     if (!answer) return answer.error();
     const boost::json::array queues = one ? boost::json::array{*answer} : items(*answer, "items");
     const Format format = options.show.format;

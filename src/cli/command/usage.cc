@@ -177,13 +177,17 @@ Result<std::string> usage_by_job(const UsageOptions& options, Session& session) 
 Result<int> run(const UsageOptions& options, Session& session) {
   const Format format = options.show.format;
   return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
+    if (options.by == "job" && !options.at.empty())
+      return invalid("--by job counts finished jobs, which no past moment has; leave out --at, or give --to");
     if (options.by == "job") return usage_by_job(options, session);
     const Timestamp now = clock_now();
+    const auto moment = moment_when(options.at, now);
+    if (!moment) return moment.error();
     const auto from = iso_when(options.from, now);
     if (!from) return from.error();
     const auto to = iso_when(options.to, now);
     if (!to) return to.error();
-    const auto report = get(session, query("/v1/usage", {{"from", *from}, {"to", *to}}));
+    const auto report = get(session, query("/v1/usage", {{"from", *from}, {"to", *to}, {"at", *moment}}));
     if (!report) return report.error();
     if (!options.show.columns.empty())
       return in_columns(items(*report, "items"), options.show, table_width(session, format));

@@ -1,6 +1,7 @@
 #include "cli/command/commands.h"
 #include "cli/exit_code.h"
 #include "cli/printable.h"
+#include "cli/when.h"
 #include "model/why_answer.h"
 
 namespace berth::cli {
@@ -37,7 +38,9 @@ Result<int> run(const WhyOptions& options, Session& session) {
   const auto path = job_path(options.id, "/why");
   if (!path) return path.error();
   return show_once_or_watch(session, options.show, [&]() -> Result<std::string> {
-    const auto why = get(session, *path);
+    const auto moment = moment_when(options.at, clock_now());
+    if (!moment) return moment.error();
+    const auto why = get(session, query(*path, {{"at", *moment}}));
     if (!why) return why.error();
     return formatted(*why, options.show.format, [&] {
       const WhyAnswer answer = answer_of(*why);
