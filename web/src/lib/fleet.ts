@@ -160,6 +160,17 @@ export function isClosed(node: Node): boolean {
   return node.cordoned || node.draining || node.maintenance.some((window) => Date.parse(window.from) <= Date.now());
 }
 
+// A team is a queue at the top. Returns the teams of the jobs, each once, in order.
+export function teamsIn(queueOf: Map<number, string>): string[] {
+  return [...new Set([...queueOf.values()].map((queue) => queue.split('/')[0]!))].toSorted();
+}
+
+// Returns the number of the team that a job belongs to.
+export function teamNumbers(teams: string[], queueOf: Map<number, string>): (job: number) => number {
+  const numbers = new Map(teams.map((team, index) => [team, index]));
+  return (job) => numbers.get((queueOf.get(job) ?? '').split('/')[0]!) ?? 0;
+}
+
 // `teamOf` is the number of the team that a job belongs to.
 export function lookOf(node: Node, gpu: Gpu, by: ColorBy, teamOf: (job: number) => number): Look {
   if (!gpu.healthy) return 'broken';

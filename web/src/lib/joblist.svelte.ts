@@ -10,6 +10,7 @@ export const kSortKeys: SortKey[] = ['id', 'submitted', 'priority', 'queue', 'us
 export interface JobFilter {
   queue: string;
   user: string;
+  parent?: string; // the service or array that they are of
   phase: Phase | '';
   finished: boolean; // also those that have finished
   sort: string; // a SortKey, with - before it turned round
@@ -22,6 +23,7 @@ const kAtOnce = 6;
 export function matches(job: JobSummary, filter: JobFilter): boolean {
   if (filter.queue !== '' && job.queue !== filter.queue && !job.queue.startsWith(`${filter.queue}/`)) return false;
   if (filter.user !== '' && job.user !== filter.user) return false;
+  if (filter.parent && String(job.parent) !== filter.parent) return false;
   if (filter.phase !== '') return job.phase === filter.phase;
   return filter.finished || job.phase !== 'finished';
 }
@@ -143,8 +145,8 @@ export class JobList {
   }
 
   #page(cursor: string, limit: number): Promise<Page<JobSummary>> {
-    const { queue, user, phase, finished, sort } = this.#filter;
-    return get(withQuery('/v1/jobs', { queue, user, phase, finished: phase === '' && finished, sort, limit, cursor }));
+    const { phase, finished, ...asked } = this.#filter;
+    return get(withQuery('/v1/jobs', { ...asked, phase, finished: phase === '' && finished, limit, cursor }));
   }
 
   async #patch(): Promise<void> {

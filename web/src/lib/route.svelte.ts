@@ -2,7 +2,7 @@
 // one looks at can be sent to a colleague.
 
 export interface Route {
-  screen: string; // jobs, job, submit, queues, queue, fleet, node, bills, waste, health, decisions
+  screen: string; // jobs, job, submit, queues, queue, fleet, node, bills, waste, health, decisions, past, trying
   argument: string;
   query: URLSearchParams;
 }
@@ -26,6 +26,9 @@ export const href = {
   jobs: (query: Record<string, string> = {}): string => `#/jobs${tail(query)}`,
   job: (id: number): string => `#/jobs/${id}`,
   queue: (path: string): string => `#/queues/${encodeURIComponent(path)}`,
+  fleet: (color = ''): string => `#/fleet${tail(color === '' ? {} : { color })}`,
+  bills: (query: Record<string, string> = {}): string => `#/bills${tail(query)}`,
+  decisions: (query: Record<string, string> = {}): string => `#/decisions${tail(query)}`,
   node: (name: string): string => `#/fleet/${encodeURIComponent(name)}`,
   submit: '#/submit',
 };
