@@ -1,28 +1,30 @@
 import { expect, test } from 'vitest';
 import { meanGpus, momentOf } from './history';
-import { quotaOf, withQuota } from './quotaedit';
+import { quotaOf, rebased, settingsOf } from './quotaedit';
+import type { Queue } from './types';
 
-const config = {
-  cluster: 'c',
-  queues: {
-    a: { guaranteed: { gpus: 8, memory: '1TiB' }, queues: { b: { max: { gpus: 12 }, weight: 2 }, bare: null } },
-  },
-};
+test('a change asks for the limits that were typed anew, and for no others', () => {
+  const queue = { guaranteed: { gpus: 8, memory_mib: 1024 }, max: {}, lending_limit: { gpus: 2 }, weight: 1 };
+  const before = quotaOf(queue as unknown as Queue);
+  expect(before).toEqual({ guaranteed: '8', max: '', lending_limit: '2', weight: '1' });
+  expect(settingsOf(before, before)).toEqual([]);
+  expect(settingsOf(before, { ...before, guaranteed: ' 8 ' })).toEqual([]);
+  const typed = { guaranteed: '6.5', max: ' 10', lending_limit: '', weight: '' };
+  expect(settingsOf(before, typed)).toEqual([
+    'guaranteed.gpus=6.5',
+    'max.gpus=10',
+    'lending_limit.gpus=none',
+    'weight=1',
+  ]);
+  expect(settingsOf(before, { ...before, max: 'many' })).toEqual(['max.gpus=many']); // refused by the server
+});
 
-test('the quota of a queue is changed, and nothing else', () => {
-  expect(quotaOf(config, 'a')).toEqual({ guaranteed: '8', max: '', lending_limit: '', weight: '' });
-  expect(quotaOf(config, 'a/b')).toEqual({ guaranteed: '', max: '12', lending_limit: '', weight: '2' });
-  expect(quotaOf(config, 'a/nobody')).toBeNull();
-  const changed = withQuota(config, 'a', { guaranteed: '6.5', max: '10', lending_limit: '', weight: '' });
-  expect(changed).toEqual({
-    cluster: 'c',
-    queues: { a: { ...config.queues.a, guaranteed: { gpus: 6.5, memory: '1TiB' }, max: { gpus: 10 } } },
-  });
-  expect(config.queues.a.guaranteed.gpus).toBe(8);
-  const cleared = withQuota(config, 'a/b', { guaranteed: '', max: '', lending_limit: '', weight: '' });
-  expect((cleared.queues as typeof config.queues).a.queues.b).toEqual({});
-  const bare = withQuota(config, 'a/bare', { guaranteed: 'many', max: '', lending_limit: '', weight: '' });
-  expect((bare.queues as typeof config.queues).a.queues.bare).toEqual({ guaranteed: { gpus: 'many' } }); // refused by the server
+test('what others changed meanwhile is not changed back', () => {
+  const before = { guaranteed: '8', max: '', lending_limit: '', weight: '1' };
+  const now = { guaranteed: '8', max: '12', lending_limit: '', weight: '3' };
+  const fields = rebased({ ...before, max: '10' }, before, now);
+  expect(fields).toEqual({ guaranteed: '8', max: '10', lending_limit: '', weight: '3' });
+  expect(settingsOf(now, fields)).toEqual(['max.gpus=10']);
 });
 
 test('what a queue used is that of it and of those below', () => {

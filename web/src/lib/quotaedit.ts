@@ -1,64 +1,41 @@
-// Changes the quota of one queue in the configuration as the server gives it (GET /v1/config), and nothing else of it.
+// The limits of a queue as they are typed, and the settings that a change of them asks for (POST /v1/queues/PATH/changes).
 
-type Document = Record<string, unknown>;
+import type { Queue } from './types';
 
 export interface QuotaFields {
-  guaranteed: string; // GPUs; empty: not stated
+  guaranteed: string; // GPUs; empty: none
   max: string;
   lending_limit: string;
   weight: string;
 }
+const kKeys: Record<keyof QuotaFields, string> = {
+  guaranteed: 'guaranteed.gpus',
+  max: 'max.gpus',
+  lending_limit: 'lending_limit.gpus',
+  weight: 'weight',
+};
+const kFields = Object.keys(kKeys) as (keyof QuotaFields)[];
 
-const isDocument = (value: unknown): value is Document =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-// The queue at `path`, in a copy of the configuration that may be changed.
-function find(config: Document, path: string): { copy: Document; queue: Document } | null {
-  const copy = structuredClone(config);
-  let at: Document = copy;
-  for (const name of path.split('/')) {
-    const queues = at.queues;
-    if (!isDocument(queues) || !(name in queues)) return null;
-    if (!isDocument(queues[name])) queues[name] = {}; // a bare name is a queue without limits
-    at = queues[name] as Document;
-  }
-  return { copy, queue: at };
-}
-
-export function quotaOf(config: Document, path: string): QuotaFields | null {
-  const found = find(config, path);
-  if (!found) return null;
-  const gpus = (key: string): string => {
-    const amounts = found.queue[key];
-    const value = isDocument(amounts) ? amounts.gpus : undefined;
-    return value === undefined || isDocument(value) ? '' : String(value);
-  };
-  const weight = found.queue.weight;
+export function quotaOf(queue: Queue): QuotaFields {
+  const text = (value: number | undefined): string => (value === undefined ? '' : String(value));
   return {
-    guaranteed: gpus('guaranteed'),
-    max: gpus('max'),
-    lending_limit: gpus('lending_limit'),
-    weight: weight === undefined ? '' : String(weight),
+    guaranteed: text(queue.guaranteed.gpus),
+    max: text(queue.max.gpus),
+    lending_limit: text(queue.lending_limit.gpus),
+    weight: text(queue.weight),
   };
 }
 
-const amountOf = (text: string): number | string => (/^\d+(\.\d+)?$/.test(text) ? Number(text) : text);
+// One KEY=VALUE for each limit that was typed anew; the server says what is wrong with a value.
+export function settingsOf(before: QuotaFields, typed: QuotaFields): string[] {
+  return kFields
+    .filter((key) => typed[key].trim() !== before[key])
+    .map((key) => `${kKeys[key]}=${typed[key].trim() || (key === 'weight' ? '1' : 'none')}`);
+}
 
-// The configuration with those limits; amounts of other things than GPUs stay as they are.
-export function withQuota(config: Document, path: string, fields: QuotaFields): Document {
-  const found = find(config, path);
-  if (!found) return config;
-  for (const key of ['guaranteed', 'max', 'lending_limit'] as const) {
-    const text = fields[key].trim();
-    const before = found.queue[key];
-    const amounts: Document = isDocument(before) ? { ...before } : {};
-    if (text === '') delete amounts.gpus;
-    else amounts.gpus = amountOf(text);
-    if (Object.keys(amounts).length > 0) found.queue[key] = amounts;
-    else delete found.queue[key];
-  }
-  const weight = fields.weight.trim();
-  if (weight === '') delete found.queue.weight;
-  else found.queue.weight = amountOf(weight);
-  return found.copy;
+// What is in the form when others have changed the queue meanwhile: what was typed stays, all else is as it is now.
+export function rebased(typed: QuotaFields, before: QuotaFields, now: QuotaFields): QuotaFields {
+  const fields = { ...typed };
+  for (const key of kFields) if (typed[key].trim() === before[key]) fields[key] = now[key];
+  return fields;
 }

@@ -275,11 +275,21 @@ export interface UsageReport {
   capacity_gpu_seconds: number;
 }
 
-export interface ConfigDiff {
-  version: number;
-  changes: string[];
-  refusal?: string;
-  consequences: { queue: string; become_borrowed: number[]; become_guaranteed: number[]; above_max: boolean }[];
+// Jobs that a change would touch; those that the reader may not see are counted.
+export interface PreviewedJobs {
+  jobs: number[];
+  not_shown: number;
+}
+
+export interface QueuePreview {
+  revision: string;
+  limits: { key: string; value: string; before: string }[];
+  become_borrowed: PreviewedJobs;
+  become_guaranteed: PreviewedJobs;
+  above_max: boolean;
+  start: PreviewedJobs;
+  wait: PreviewedJobs;
+  stop: PreviewedJobs;
 }
 
 export interface Config {
