@@ -314,7 +314,34 @@ await part('the queues', async () => {
   check((await text(page)).includes('By priority, then by age'), 'the line says in which order it is');
 });
 
-await part('a quota is changed, over the version that was seen', async () => {
+await part('a figure leads to the rows that make it', async () => {
+  const listed = async () => /(?:All ([\d,]+)|([\d,]+) of [\d,]+) +(?:that )?match/.exec(await text(page));
+  const leadsTo = async (figure, what) => {
+    const number = (await figure.innerText()).replace(/\D/g, '');
+    await figure.click();
+    await eventually(`${what}: ${number} leads to as many rows`, async () => {
+      const found = await listed();
+      return found !== null && number !== '' && number === (found[1] ?? found[2]).replaceAll(',', '');
+    });
+  };
+  const inLine = await server.submit({ name: 'in-line', gpus: 6, command: 'true' });
+  await go(page, 'queues');
+  const row = page.getByRole('row', { name: /nlp/ }).first();
+  await row.locator('td').nth(7).getByText('1', { exact: true }).waitFor();
+  await leadsTo(row.locator('td').nth(7).locator('a'), 'jobs of a queue that wait');
+  await go(page, 'queues');
+  await row.waitFor();
+  await leadsTo(row.locator('td').nth(6).locator('a'), 'jobs of a queue that run');
+  await go(page, 'health');
+  await leadsTo(page.getByRole('region', { name: 'Why jobs wait' }).locator('a.figure').first(), 'a reason');
+  await server.ask('DELETE', `/v1/jobs/${inLine.id}`);
+  await go(page, 'health');
+  await page.getByRole('region', { name: 'Allocated' }).getByRole('link', { name: 'idle' }).click();
+  await page.getByRole('heading', { name: 'Fleet' }).waitFor();
+  check(page.url().endsWith('color=state'), 'GPUs that are idle lead to the fleet by state');
+});
+
+await part('a quota is changed, within the envelope and not beyond it, over what was seen', async () => {
   await go(page, 'queues');
   await page.getByRole('button', { name: 'Change the quota of research/nlp' }).click();
   const ceiling = page.getByLabel('Ceiling, GPUs');
@@ -327,20 +354,55 @@ await part('a quota is changed, over the version that was seen', async () => {
   await ceiling.fill('');
   await page.getByLabel('Guaranteed GPUs').fill('5');
   await page.locator('dialog .error').waitFor();
-  check(await page.getByRole('button', { name: 'Apply' }).isDisabled(), 'what breaks a rule cannot be applied');
+  check(
+    await page.getByRole('button', { name: 'Apply' }).isDisabled(),
+    'what is beyond the envelope cannot be applied',
+  );
   await page.getByLabel('Guaranteed GPUs').fill('4');
   await ceiling.fill('7');
   await page.locator('dialog .mono').first().waitFor();
-  const { config } = await server.ask('GET', '/v1/config');
-  config.queues.product.weight = 2;
-  await server.ask('PUT', '/v1/config', config);
+  await server.ask('POST', '/v1/queues/research%2Fnlp/changes', { set: ['weight=2'] });
   await page.getByRole('button', { name: 'Apply' }).click();
-  await page.getByText('it was changed in between').waitFor();
+  await page.getByText('was changed in between').waitFor();
   check(true, 'another change in between is told, and not overwritten');
+  check((await page.getByLabel('Weight').inputValue()) === '2', 'and is in the form');
   await page.getByRole('button', { name: 'Apply' }).click();
   await page.locator('dialog').waitFor({ state: 'detached' });
-  const after = (await server.ask('GET', '/v1/config')).config.queues;
-  check(after.research.queues.nlp.max.gpus === 7 && after.product.weight === 2, 'and then both are in force');
+  const after = await server.ask('GET', '/v1/queues/research%2Fnlp');
+  check(after.max.gpus === 7 && after.weight === 2, 'and then both are in force');
+
+  const { token } = await server.ask('POST', '/v1/tokens', {
+    name: 'orla',
+    role: 'org-admin',
+    queue: 'research',
+    expires_in_s: 600,
+  });
+  const orla = await open();
+  await orla.addInitScript((value) => sessionStorage.setItem('berth.token', value), token);
+  await go(orla, 'queues');
+  await orla.getByRole('button', { name: 'Change the quota of research/nlp' }).click();
+  check(
+    (await orla.getByRole('button', { name: /Change the quota of/ }).count()) === 1,
+    'an org-admin is offered the queues below its own, and no other',
+  );
+  await eventually(
+    'an org-admin reads the numbers',
+    async () => (await orla.getByLabel('Guaranteed GPUs').inputValue()) === '4',
+  );
+  await orla.getByLabel('Guaranteed GPUs').fill('9');
+  await orla.locator('dialog .error').waitFor();
+  check(
+    (await orla.locator('dialog .error').innerText()).includes('4'),
+    `beyond its envelope it is told the arithmetic: ${await orla.locator('dialog .error').innerText()}`,
+  );
+  await orla.getByLabel('Guaranteed GPUs').fill('3');
+  await orla.getByText('guaranteed.gpus: 4 → 3').waitFor();
+  await orla.getByRole('button', { name: 'Apply' }).click();
+  await orla.locator('dialog').waitFor({ state: 'detached' });
+  const below = await server.ask('GET', '/v1/queues/research%2Fnlp');
+  check(below.guaranteed.gpus === 3, 'within it, it changes a quota');
+  await server.ask('POST', '/v1/queues/research%2Fnlp/changes', { set: ['guaranteed.gpus=4'] });
+  await orla.context().close();
   await go(page, 'queues/research%2Fnlp');
   await page.getByRole('heading', { name: 'GPUs used' }).waitFor();
 });
@@ -468,6 +530,15 @@ await part('each role has a page of its own, and asks for nothing that is refuse
   await member.getByText('That takes the role auditor, operator or admin at the root.').waitFor();
   await member.getByText('You are token:ci: member at product.').waitFor();
   await axe(member, 'a screen that a role does not allow');
+  for (const screen of ['jobs', `jobs/${mine.id}`, 'queues', 'queues/product', 'bills?by=job']) {
+    await go(member, screen);
+    await member.getByRole('heading').first().waitFor();
+    await sleep(300);
+    const links = await member
+      .locator('main a[href^="#/fleet"], main a[href^="#/decisions"], main a[href^="#/health"]')
+      .count();
+    check(links === 0, `${screen}: a member is offered no link to what it may not see: ${links}`);
+  }
   check(member.refused.length === 0, `nothing was refused to the member: ${member.refused.join(' ')}`);
   const late = await server.submit({ name: 'late', queue: 'product', user: 'ci', command: 'true', hold: true });
   await go(member, 'jobs');
@@ -553,6 +624,10 @@ await part('the state at a past moment', async () => {
   );
   await page.getByText('held-then').waitFor();
   check(true, 'a job that is gone is shown as it was');
+  const reason = await server.ask('GET', `/v1/jobs/${held}/why?at=${seq}`);
+  await page.getByRole('button', { name: `Why job ${held} waited` }).click();
+  await page.getByText(reason.headline).waitFor();
+  check(true, 'with why it waited then');
   await page.getByRole('button', { name: 'One event earlier' }).click();
   await page.getByText(`after event ${(seq - 1).toLocaleString('en-GB')},`).waitFor();
   await eventually('and is not shown before it came', async () => !(await text(page)).includes('held-then'));
@@ -654,6 +729,37 @@ await part('every screen by the rules of accessibility, in light and dark, and o
     }
     await other.context().close();
   }
+  const advised = await open(); // links in the middle of sentences
+  await signIn(advised);
+  const item = { code: 'gpus-underdriven', severity: 'note', text: 'It stands still.', remedy: 'Ask for less.' };
+  const items = [
+    { ...item, about: 'job', name: String(some) },
+    { ...item, about: 'queue', name: 'research/nlp' },
+  ];
+  const kind = {
+    pool: 'default',
+    gpu_model: 'H100',
+    gpus: 8,
+    nodes: 1,
+    releasable: 0,
+    cpus: 8,
+    memory_mib: 8,
+    taints: [],
+  };
+  const idle = [{ node: 'n1', since: '2026-11-01T00:00:00.000Z', kept_for: 'reserved', job: some }];
+  const wanted = { nodes: 1, jobs: [some], gpus: 8 };
+  await advised.route('**/v1/advice', (route) =>
+    route.fulfill({ json: { time: '', items, left_out: [], complete: true, seq: 1 } }),
+  );
+  await advised.route('**/v1/capacity', (route) =>
+    route.fulfill({ json: { time: '', idle_for_s: 600, items: [{ ...kind, idle, wanted }], complete: true, seq: 1 } }),
+  );
+  for (const screen of ['health', 'waste']) {
+    await go(advised, screen);
+    await advised.getByText('It stands still.').first().waitFor();
+    await axe(advised, `${screen} with advice`);
+  }
+  await advised.context().close();
   const phone = await open({ viewport: { width: 375, height: 700 } });
   await signIn(phone);
   for (const screen of ['jobs', `jobs/${some}`]) {

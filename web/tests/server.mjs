@@ -74,7 +74,7 @@ export class Server {
     } finally {
       this.process.kill('SIGTERM');
       await this.ended;
-      rmSync(this.directory, { recursive: true, force: true });
+      rmSync(this.directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 }); // tasks may leave last
     }
   }
 }
