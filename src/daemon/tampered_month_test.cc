@@ -114,11 +114,11 @@ TEST_CASE("any event of a closed month that is changed, dropped or reordered is 
     check_found(fmt::format("UPDATE records SET payload = CAST(payload || X'00' AS BLOB) WHERE seq = {}", seq), seq);
     check_found(fmt::format("UPDATE records SET time_ms = time_ms - 60000 WHERE seq = {}", seq), seq);
     check_found(fmt::format("DELETE FROM records WHERE seq = {}", seq), seq);
-    // Where the events behind it move up, the end of the log is not the one that was acknowledged, which is told first.
+    // Where the events behind it move up, the end of the log is not the one that was acknowledged, either.
     check_found(fmt::format("DELETE FROM records WHERE seq = {0}; UPDATE records SET seq = -seq WHERE seq > {0};"
                             "UPDATE records SET seq = -seq - 1 WHERE seq < 0",
                             seq),
-                closing);
+                seq);
     const bool with_end = seq + 1 == closing;
     check_found(fmt::format("UPDATE records SET seq = -1 WHERE seq = {0}; UPDATE records SET seq = {0} WHERE seq = {1};"
                             "UPDATE records SET seq = {1} WHERE seq = -1",

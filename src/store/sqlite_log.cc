@@ -103,7 +103,13 @@ Result<void> SqliteLog::open_for_reading() {
   const auto extent = reader_->extent();
   if (!extent) return extent.error();
   extent_ = *extent;
-  return check_head_file();
+  auto whole = check_head_file();
+  if (whole || whole.error().code != ErrorCode::kCorrupt) return whole;
+  // If a record was taken out and those behind it were moved up, the end is missing, too. The first record that does
+  // not fit tells where.
+  const auto chain = verify_chain(*this, {});
+  if (chain || chain.error().code != ErrorCode::kCorrupt) return whole;
+  return Error{ErrorCode::kCorrupt, chain.error().message + "; and " + whole.error().message};
 }
 
 // The acknowledged head must be in the log, with its hash. A restored log has no head file, and a power cut may leave a
