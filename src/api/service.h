@@ -25,6 +25,10 @@
 #include "policy/authorize.h"
 #include "state/state.h"
 
+namespace berth::billing {
+struct OpenedLine;
+}  // namespace berth::billing
+
 namespace berth::api {
 
 struct UsageRow {
@@ -49,6 +53,12 @@ struct BillQuestion {
   std::string queue;                     // empty: the root
   std::string month;                     // such as 2026-11; empty: the present one
   std::optional<PriceBook> prices = {};  // absent: those in force
+};
+
+struct LineQuestion {
+  std::string month;       // empty: the present one
+  std::string line;        // as billing::line_id
+  std::string after = {};  // OpenedLine::next of the answer before; empty: from the first stretch on
 };
 
 // What a command about a job would do now. It was tried on a copy of the state; nothing of it is stored.
@@ -234,6 +244,8 @@ class Service {
   // The bill of a queue and all below it for a month, job by job: until now, if it is not over. A closed month is
   // billed as it was closed, unless the question brings prices of its own.
   virtual Result<billing::Invoice> bill(const BillQuestion& question) = 0;
+  // The stretches of time and the events that a line of that bill is made of.
+  virtual Result<billing::OpenedLine> open_line(const LineQuestion& question) = 0;
   // What closing the month would store.
   virtual Result<MonthClosed> closing(const std::string& month) = 0;
   // Finished jobs with a cursor below `before`, newest first; or the one job.

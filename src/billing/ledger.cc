@@ -3,6 +3,8 @@
 #include "billing/ledger.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 #include <variant>
 
 #include "base/checked.h"
@@ -74,7 +76,9 @@ void Ledger::advance(Timestamp now) {
     }
     now_ = until;
     if (!at_edge) continue;
+    at_edge_ = true;
     settle_all();
+    at_edge_ = false;
     if (part_ < window_.cuts.size() && edge == window_.cuts[part_]) ++part_;
   }
 }
@@ -97,6 +101,8 @@ void Ledger::flow(std::int64_t ms) {
 void Ledger::settle_share(const HeldShare& held) {
   const Timestamp since = std::max(held.since, window_.from);
   const Timestamp until = std::min(now_, window_.to);
+  const bool followed = follows(held.share);
+  if (followed) add_stretch(since, until, {.gpu_milli_ms = held.rate});
   if (until <= since) return;
   auto& sum = floor_sums_[{held.share, part_}];
   sum = checked_add(sum, checked_multiply(held.rate, until - since));
@@ -118,7 +124,10 @@ void Ledger::replace_shares() {
   for (HeldShare& fresh : new_shares_) {
     for (; old != shares_.end() && old->share < fresh.share; ++old) settle_share(*old);
     fresh.since = now_;
-    if (old == shares_.end() || old->share != fresh.share) continue;
+    if (old == shares_.end() || old->share != fresh.share) {
+      if (follows(fresh.share)) following_->began = seq_;
+      continue;
+    }
     if (old->rate == fresh.rate)
       fresh.since = old->since;
     else
@@ -136,6 +145,7 @@ void Ledger::settle(JobId id, Job& job) {
   const Timestamp since = std::max(job.since, window_.from);
   const Timestamp until = std::min(now_, window_.to);
   job.since = now_;
+  if (following_ && following_->what.job == id) follow_job(id, job, since, until);
   if (until <= since) return;
   for (const JobUse& rate : job.rates) {
     if (is_nothing(rate)) continue;
@@ -154,6 +164,44 @@ void Ledger::settle_all() {
     for (const JobUse& use : job->uses) done_.push_back(use);
     job->uses.clear();
   }
+}
+
+bool Ledger::follows(const Share& share) const {
+  return following_ && !following_->what.job.valid() && following_->what.lender == share.lender &&
+         following_->what.borrower == share.borrower && following_->what.idle == share.idle &&
+         following_->what.own == share.own && following_->what.model == names_[share.model];
+}
+
+void Ledger::follow_job(JobId id, const Job& job, Timestamp from, Timestamp to) {
+  const Followed& what = following_->what;
+  JobUse rate;
+  for (const JobUse& one : job.rates) {
+    if (one.guaranteed == what.guaranteed && names_[one.model] == what.model && names_[one.slice] == what.slice)
+      add_use(rate, one, 1);
+  }
+  rate.job = id;
+  add_stretch(from, to, rate);
+}
+
+// Where nothing of it was used there is no stretch.
+void Ledger::add_stretch(Timestamp from, Timestamp to, const JobUse& rate) {
+  const Seq began = std::exchange(following_->began, cause());
+  if (to <= from || is_nothing(rate)) return;
+  std::vector<Stretch>& all = following_->stretches;
+  const bool goes_on =
+      !all.empty() && all.back().to == from && all.back().ended == began && began != 0 &&
+      all.back().rate.gpu_milli_ms == rate.gpu_milli_ms && all.back().rate.units_milli_ms == rate.units_milli_ms &&
+      all.back().rate.cpu_milli_ms == rate.cpu_milli_ms && all.back().rate.memory_mib_ms == rate.memory_mib_ms;
+  if (!goes_on) all.push_back({from, to, rate, began, 0});
+  all.back().to = to;
+  all.back().ended = cause();
+}
+
+void Ledger::end_stretch() {
+  if (dirty_) share_out();
+  at_edge_ = true;
+  settle_all();
+  at_edge_ = false;
 }
 
 std::uint16_t Ledger::name_index(const std::string& name) {
@@ -288,9 +336,10 @@ void Ledger::on(const NodeRegistered& event) {
     node.pool = event.spec.pool;
     node.burst = std::find(burst_pools_.begin(), burst_pools_.end(), node.pool) != burst_pools_.end();
     node.status = NodeStatus::kReady;
+    node.registrations.push_back(seq_);
     node.gpus.resize(std::max(node.gpus.size(), event.spec.gpus.size()));
     for (std::size_t i = 0; i < node.gpus.size(); ++i) {
-      node.gpus[i].capacity = i < event.spec.gpus.size() ? kMilli : 0;
+      node.gpus[i].capacity = i < event.spec.gpus.size() ? std::int32_t{kMilli} : 0;
       if (i >= event.spec.gpus.size()) continue;
       node.gpus[i].model = name_index(event.spec.gpus[i].model);
       node.gpus[i].healthy = event.spec.gpus[i].healthy;
@@ -380,6 +429,7 @@ void Ledger::on(const AttemptEnded& event) {
 void Ledger::on(const JobFinished& event) {
   const auto job = jobs_.find(event.job);
   BERTH_CHECK(job != jobs_.end() && job->second.charges.empty());
+  job->second.finished = true;
   if (!job->second.used) jobs_.erase(job);
 }
 
@@ -402,7 +452,7 @@ void Ledger::count_task(Job& job, bool guaranteed, const TaskPlacement& task, in
                       .units_milli_ms = slice == 0 ? milli : sign * kMilli};
     add_use(entry_of(job.rates, rate), rate, 1);
     count_gpu(node, gpu, -1);
-    gpu.used += milli;
+    gpu.used += static_cast<std::int32_t>(milli);
     count_gpu(node, gpu, +1);
     PerModel& use = use_of(job.queue, gpu.model);
     (guaranteed ? use.within : node.burst ? use.borrowed_in_burst : use.borrowed) += milli;
@@ -427,9 +477,67 @@ std::vector<Seq> Ledger::events_of(JobId id) const {
   return found == jobs_.end() ? std::vector<Seq>() : found->second.events;
 }
 
+std::optional<std::uint32_t> Ledger::queue(const std::string& path) const {
+  const auto found = queue_indexes_.find(path);
+  if (found == queue_indexes_.end()) return std::nullopt;
+  return found->second;
+}
+
+Ledger Ledger::resumed() const {
+  Ledger next(window_);
+  next.now_ = now_;
+  next.part_ = part_;
+  next.seq_ = seq_;
+  next.dirty_ = dirty_;
+  next.names_ = names_;
+  next.name_indexes_ = name_indexes_;
+  next.models_by_name_ = models_by_name_;
+  next.queues_by_path_ = queues_by_path_;
+  next.queues_ = queues_;
+  next.queue_indexes_ = queue_indexes_;
+  next.burst_pools_ = burst_pools_;
+  next.nodes_ = nodes_;
+  for (Node& node : next.nodes_) node.registrations.clear();
+  for (const auto& [id, job] : jobs_) {
+    if (job.finished) continue;
+    Job& copy = next.jobs_[id];
+    copy.queue = job.queue;
+    copy.slices = job.slices;
+    copy.charges = job.charges;
+    copy.rates = job.rates;
+    copy.since = now_;
+    if (!job.charges.empty()) next.running_.emplace(id, &copy);
+  }
+  next.models_ = models_;
+  for (auto& [index, model] : next.models_) {
+    model.sum = {};
+    model.sum.model = model.now.model;
+  }
+  next.shares_ = shares_;
+  for (HeldShare& held : next.shares_) held.since = now_;
+  return next;
+}
+
 std::vector<JobUse> Ledger::jobs() const {
-  std::vector<JobUse> uses = done_;
+  return uses([](JobId) { return true; });
+}
+
+std::vector<JobUse> Ledger::uses_of(JobId id) const {
+  return uses([id](JobId one) { return one == id; });
+}
+
+std::vector<JobUse> Ledger::uses_in(const std::string& path) const {
+  const std::optional<std::uint32_t> index = queue(path);
+  return uses([&](JobId one) { return jobs_.at(one).queue == index; });
+}
+
+template <class Wanted>
+std::vector<JobUse> Ledger::uses(Wanted&& wanted) const {
+  std::vector<JobUse> uses;
+  std::copy_if(done_.begin(), done_.end(), std::back_inserter(uses),
+               [&](const JobUse& use) { return wanted(use.job); });
   for (const auto& [id, job] : running_) {
+    if (!wanted(id)) continue;
     Job copy;
     copy.rates = job->rates;
     copy.uses = job->uses;

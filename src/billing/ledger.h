@@ -73,6 +73,27 @@ struct FloorUse {
   std::int64_t gpu_milli_ms = 0;
 };
 
+// A stretch of time in which what a line counts was used evenly.
+struct Stretch {
+  Timestamp from;
+  Timestamp to;
+  JobUse rate;    // per millisecond; of floors gpu_milli_ms alone
+  Seq began = 0;  // the event; 0: the month or its prices began, or what is counted did
+  Seq ended = 0;  // the event; 0: they ended, or it goes on
+};
+
+// What is followed through the log, stretch by stretch: one kind of use of a job, or a part of a floor.
+struct Followed {
+  JobId job = JobId::none();
+  std::string model = {};  // of the job's use
+  std::string slice = {};
+  bool guaranteed = false;
+  std::uint32_t lender = 0;  // of the floor, by Ledger::queue()
+  std::uint32_t borrower = 0;
+  bool idle = false;
+  bool own = false;
+};
+
 struct Correction : BillCorrected {
   Seq seq = 0;
   Timestamp time;
@@ -81,6 +102,11 @@ struct Correction : BillCorrected {
 class Ledger {
  public:
   explicit Ledger(Window window);
+  Ledger(Ledger&&) = default;
+  Ledger& operator=(Ledger&&) = default;
+  Ledger(const Ledger&) = delete;  // resumed() makes another one
+  Ledger& operator=(const Ledger&) = delete;
+  ~Ledger() = default;
 
   // Requires: the events are those of the log from its first one on, in their order.
   void apply(const EventRecord& record);
@@ -98,12 +124,29 @@ class Ledger {
   Timestamp began() const { return began_; }  // of the first event of all; never: there is none
   bool simulated() const { return simulated_; }
 
-  std::vector<JobUse> jobs() const;      // by job and part; of running jobs until counted_until()
-  std::vector<FloorUse> floors() const;  // by queue, part, model and borrower
+  std::vector<JobUse> jobs() const;  // by job and part; of running jobs until counted_until()
+  std::vector<JobUse> uses_of(JobId id) const;
+  std::vector<JobUse> uses_in(const std::string& queue) const;  // of the jobs of this very queue
+  std::vector<FloorUse> floors() const;                         // by queue, part, model and borrower
   std::vector<FleetAccounts> fleet() const;
   const BilledJob& job(JobId id) const { return jobs_.at(id).facts; }
+  bool knows(JobId id) const { return jobs_.contains(id); }
   // The events that say what the job used and which of it lay within guarantees, in their order.
   std::vector<Seq> events_of(JobId id) const;
+  // The registrations of the node. A ledger that applies these, of all nodes of a job, and the events of the job
+  // counts the same use of it.
+  std::vector<Seq> registrations_of(NodeId id) const { return nodes_.at(id.index()).registrations; }
+  // The number by which a ledger that applies the same events knows the queue.
+  std::optional<std::uint32_t> queue(const std::string& path) const;
+
+  // Returns a ledger that goes on from here and has counted nothing so far. It keeps no finished jobs.
+  Ledger resumed() const;
+  // From now on keeps the stretches of that. Requires: it is called once.
+  void follow(Followed what) { following_.emplace(Following{std::move(what), {}, 0}); }
+  // Returns the stretches that are over, in their order; neighbours differ in their rates.
+  const std::vector<Stretch>& stretches() const { return following_->stretches; }
+  // Ends the stretch of the present instant. Requires: nothing is applied any more.
+  void end_stretch();
   const std::string& name(std::uint16_t index) const { return names_[index]; }
   const std::vector<Correction>& corrections() const { return corrections_; }  // made within the window
   // The price books that were applied until the end of the window and after it, by version.
@@ -116,9 +159,9 @@ class Ledger {
  private:
   struct Gpu {
     std::uint16_t model = 0;
-    std::int64_t capacity = 0;  // 1000, or 0 once it is gone from its node
-    std::int64_t used = 0;
     bool healthy = true;
+    std::int32_t capacity = 0;  // 1000, or 0 once it is gone from its node
+    std::int32_t used = 0;
   };
   struct Node {
     std::string pool;
@@ -126,6 +169,7 @@ class Ledger {
     NodeStatus status = NodeStatus::kReady;
     bool cordoned = false;
     bool burst = false;
+    std::vector<Seq> registrations;
   };
   struct Charge {
     bool guaranteed = false;
@@ -140,6 +184,7 @@ class Ledger {
     std::vector<JobUse> uses;   // of the present part
     Timestamp since;
     bool used = false;  // within the window
+    bool finished = false;
     std::vector<Seq> events;
   };
   // Rates are in thousandths of GPUs.
@@ -184,6 +229,12 @@ class Ledger {
     Timestamp since;
   };
 
+  struct Following {
+    Followed what;
+    std::vector<Stretch> stretches;
+    Seq began = 0;
+  };
+
   template <class T>
   void on(const T&) {}
   void on(const ClusterConfigured& event);
@@ -214,8 +265,14 @@ class Ledger {
 
   bool counts() const { return now_ >= window_.from && now_ < window_.to; }
   Timestamp next_edge() const;
+  template <class Wanted>
+  std::vector<JobUse> uses(Wanted&& wanted) const;
   std::int64_t ahead() const;  // milliseconds
   void flow(std::int64_t ms);
+  Seq cause() const { return at_edge_ ? 0 : seq_; }
+  bool follows(const Share& share) const;
+  void follow_job(JobId id, const Job& job, Timestamp from, Timestamp to);
+  void add_stretch(Timestamp from, Timestamp to, const JobUse& rate);
   void settle_share(const HeldShare& held);
   void settle_shares();
   void replace_shares();
@@ -240,7 +297,9 @@ class Ledger {
   Seq last_seq_ = 0;
   Seq seq_ = 0;  // of the event that is being applied
   bool simulated_ = false;
+  bool at_edge_ = false;  // of the window, or a cut
   bool dirty_ = true;
+  std::optional<Following> following_;
   std::string cluster_;
   std::vector<std::string> names_{""};
   std::map<std::string, std::uint16_t, std::less<>> name_indexes_{{"", 0}};

@@ -1,5 +1,5 @@
 #pragma once
-// The lines of an invoice that are rounded together (billing/invoice.h).
+// The lines of an invoice that are rounded together, and those whose amounts are taken off (billing/invoice.h).
 
 #include <tuple>
 
@@ -10,5 +10,7 @@ namespace berth::billing {
 inline auto group_key(const InvoiceLine& line) {
   return std::tie(line.queue, line.kind, line.cause, line.model, line.slice, line.unit, line.unit_price_micro);
 }
+
+inline bool is_negative(LineKind kind) { return kind == LineKind::kLendingCredit || kind == LineKind::kDiscount; }
 
 }  // namespace berth::billing

@@ -14,8 +14,6 @@ bool is_at_or_below(const std::string& queue, const std::string& top) {
   return top.empty() || queue == top || (queue.starts_with(top) && queue[top.size()] == '/');
 }
 
-bool is_negative(LineKind kind) { return kind == LineKind::kLendingCredit || kind == LineKind::kDiscount; }
-
 std::int64_t narrowed_amount(Int128 amount) {
   BERTH_CHECK(amount <= std::numeric_limits<std::int64_t>::max() && amount >= std::numeric_limits<std::int64_t>::min());
   return static_cast<std::int64_t>(amount);
@@ -31,8 +29,13 @@ class Rating {
   Rating(const Ledger& ledger, const InvoiceQuestion& question) : ledger_(ledger), question_(question) {}
 
   Result<std::vector<InvoiceLine>> run() {
-    for (const JobUse& use : ledger_.jobs()) rate(use);
-    for (const FloorUse& use : ledger_.floors()) rate(use);
+    const std::optional<JobId>& beside = question_.beside;
+    if (!beside || beside->valid()) {
+      for (const JobUse& use : beside ? ledger_.uses_in(ledger_.job(*beside).queue) : ledger_.jobs()) rate(use);
+    }
+    if (!beside || !beside->valid()) {
+      for (const FloorUse& use : ledger_.floors()) rate(use);
+    }
     for (const Correction& one : ledger_.corrections()) add_correction(one);
     if (missing_) return std::move(*missing_);
     return std::move(lines_);

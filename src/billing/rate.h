@@ -2,6 +2,7 @@
 // Rating: what was used times what it costs. The lines, their order and their rounding are those of billing/invoice.h.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct InvoiceQuestion {
   Month month;
   PriceBook book;
   std::uint64_t price_version = 0;
+  // If given, only lines that can be rounded together with those of this job: those of its queue; or, for
+  // JobId::none(), those of no job. Their amounts are those of the whole invoice.
+  std::optional<JobId> beside = {};
 };
 
 // Returns the invoice, job by job. What was used before the first prices of the book costs nothing. Requires: the

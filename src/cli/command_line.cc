@@ -540,7 +540,8 @@ void Declarations::declare_cluster() {
   CLI::App& billing = command("Cluster", "bill", "What a queue costs in a month, and what it is expected to cost",
                               "berth bill research --month 2026-11 --by user\n"
                               "  berth bill --by label --label model -o csv\n"
-                              "  berth bill --month 2026-10 --prices other.yaml",
+                              "  berth bill --month 2026-10 --prices other.yaml\n"
+                              "  berth bill --month 2026-10 --line 17-3f9ac2d15b07",
                               bill);
   billing.add_option("QUEUE", bill->queue, "this queue and those below it (the whole cluster)");
   billing.add_option("--month", bill->month, "a month of UTC, such as 2026-11 (the present one)")->type_name("MONTH");
@@ -548,6 +549,8 @@ void Declarations::declare_cluster() {
          {"queue", "user", "job", "model", "label", "kind"});
   billing.add_option("--label", bill->label, "with --by label: the key of the labels")->type_name("KEY");
   billing.add_option("--prices", bill->prices, "by the prices of this file; nothing is stored")->type_name("FILE");
+  billing.add_option("--line", bill->line, "open this line of berth invoice, down to its events")->type_name("LINE");
+  billing.add_option("--after", bill->after, "with --line: go on where it says there is more")->type_name("TEXT");
   billing.add_flag("--close", bill->close, "close the month first: its bills stay as they are for good");
   billing.add_option("--correct", bill->correct, "put this amount for --month on the bill of now; -5.50 is a refund")
       ->type_name("AMOUNT");

@@ -244,6 +244,8 @@ struct BillOptions {
   std::string label;         // with by label: its key
   std::string prices;        // file with other prices; empty: those in force
   bool close = false;        // close the month first
+  std::string line = {};     // opens this line; empty: none
+  std::string after = {};    // with line: where the answer before ended
   std::string correct = {};  // an amount for the month; empty: none
   std::string reason = {};   // with correct
   std::int64_t job = 0;      // with correct; 0: no single one

@@ -1,6 +1,8 @@
 #include "daemon/billing_desk.h"
 
 #include <algorithm>
+#include <charconv>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -25,6 +27,33 @@ Result<Month> month_asked(const std::string& name, Timestamp now) {
   return *month;
 }
 
+const std::vector<TaskPlacement>& placements_in(const Event& event) {
+  static const std::vector<TaskPlacement> none;
+  if (const auto* started = std::get_if<AttemptStarted>(&event)) return started->placements;
+  if (const auto* grown = std::get_if<AttemptGrown>(&event)) return grown->placements;
+  return none;
+}
+
+// How far the stretches of a line were told: until when, and what they came to.
+struct Cursor {
+  Timestamp from;
+  std::int64_t quantity = 0;
+};
+
+Result<Cursor> cursor_of(const std::string& after, Timestamp begin) {
+  if (after.empty()) return Cursor{begin, 0};
+  Cursor cursor;
+  const char* const end = after.data() + after.size();
+  const auto time = std::from_chars(after.data(), end, cursor.from.ms);
+  const bool more = time.ec == std::errc() && time.ptr != end && *time.ptr == '.';
+  const auto quantity = more ? std::from_chars(time.ptr + 1, end, cursor.quantity) : time;
+  constexpr std::int64_t kMost = std::int64_t{1} << 60U;
+  if (!more || quantity.ec != std::errc() || quantity.ptr != end || cursor.from < begin || cursor.quantity < 0 ||
+      cursor.quantity > kMost || cursor.from.ms > kMost)
+    return invalid("after: '" + after.substr(0, 80) + "' is not the `next` of an answer about this line");
+  return cursor;
+}
+
 std::string hash_of(const billing::Invoice& invoice) {
   return store::to_hex(store::sha256(billing::canonical_text(invoice)));
 }
@@ -36,52 +65,81 @@ BillingFacts billing_facts(const state::State& state, Timestamp now) {
 }
 
 Result<void> BillingDesk::read_on(Kept& kept, Seq last_seq) const {
-  if (kept.next_seq > std::min(log_.last().seq, last_seq)) return {};
-  if (kept.next_seq < log_.first_seq())
+  const bool more = kept.next_seq <= std::min(log_.last().seq, last_seq);
+  if (more && kept.next_seq < log_.first_seq())
     return not_found("the log begins at event " + std::to_string(log_.first_seq()) +
                      "; bills need it from the first one on");
-  return log_.read(kept.next_seq, [&](const store::Record& record) -> Result<bool> {
-    if (record.time >= kept.month.end || record.seq > last_seq) return false;
-    auto event = store::to_event(record);
-    if (!event) return event.error();
-    kept.ledger.apply(*event);
-    kept.next_seq = record.seq + 1;
-    return true;
-  });
+  if (more) {
+    auto read = log_.read(kept.next_seq, [&](const store::Record& record) -> Result<bool> {
+      if (record.time >= kept.month.end || record.seq > last_seq) return false;
+      auto event = store::to_event(record);
+      if (!event) return event.error();
+      const bool inside = record.time >= kept.month.begin;
+      if (inside && (kept.marks.empty() || record.seq - kept.marks.back().next_seq >= kept.mark_every))
+        mark(kept, record.seq);
+      kept.ledger.apply(*event);
+      kept.last_time = record.time;
+      kept.next_seq = record.seq + 1;
+      return true;
+    });
+    if (!read) return read;
+  }
+  if (kept.marks.empty()) mark(kept, kept.next_seq);
+  return {};
+}
+
+// Where they become too many, every other one goes.
+void BillingDesk::mark(Kept& kept, std::uint64_t next_seq) const {
+  if (kept.marks.size() >= limits_.most_marks) {
+    kept.mark_every *= 2;
+    std::size_t index = 0;
+    std::erase_if(kept.marks, [&](const Mark&) { return index++ % 2 == 1; });
+  }
+  kept.marks.push_back({next_seq, kept.last_time, kept.ledger.resumed()});
 }
 
 Result<std::unique_ptr<BillingDesk::Kept>> BillingDesk::fold(const Month& month, billing::Window window,
-                                                             const BillingFacts& facts) {
-  auto fresh = std::make_unique<Kept>(Kept{month, billing::Ledger(std::move(window))});
+                                                             const BillingFacts& facts) const {
+  auto fresh = std::make_unique<Kept>(Kept{.month = month, .ledger = billing::Ledger(std::move(window))});
+  fresh->mark_every = limits_.mark_every;
+  fresh->last_seq = facts.last_seq;
   if (auto read = read_on(*fresh, facts.last_seq); !read) return read.error();
-  if (facts.now - month.end >= kSettledMs)
-    fresh->ledger.advance(month.end);
-  else
-    fresh->ledger.look_ahead(facts.now);
+  fresh->settled = facts.now - month.end >= kSettledMs;
+  if (fresh->settled) fresh->ledger.advance(month.end);
   return fresh;
+}
+
+// A month that is over is read again for each bill, so that a change of the log is seen; not for its lines.
+template <class Use>
+auto BillingDesk::with_ledger(const Month& month, const PriceBook& book, const BillingFacts& facts, Freshness freshness,
+                              Use&& use) -> decltype(use(std::declval<Kept&>())) {
+  billing::Window window = billing::window_of(month, book);
+  const bool past = facts.now >= month.end;
+  const std::lock_guard lock(past ? past_mutex_ : mutex_);
+  std::unique_ptr<Kept>& kept = past ? past_ : kept_;
+  const bool same = kept && kept->month.begin == month.begin && kept->month.end == month.end &&
+                    kept->ledger.window().cuts == window.cuts &&
+                    (past ? kept->last_seq == facts.last_seq : kept->next_seq - 1 <= facts.last_seq);
+  if (!same || (past && (freshness == Freshness::kReadAgain || !kept->settled))) {
+    kept.reset();  // two months are never in memory together
+    auto fresh = fold(month, std::move(window), facts);
+    if (!fresh) return fresh.error();
+    kept = std::move(*fresh);
+  } else if (!past) {
+    if (auto read = read_on(*kept, facts.last_seq); !read) {
+      kept.reset();  // half an answer is kept by nobody
+      return read.error();
+    }
+  }
+  if (!kept->settled) kept->ledger.look_ahead(std::min(facts.now, month.end));
+  return use(*kept);
 }
 
 Result<billing::Invoice> BillingDesk::invoice(const Month& month, const std::string& queue, const PriceBook& book,
                                               std::uint64_t version, const BillingFacts& facts) {
-  const billing::InvoiceQuestion question{queue, month, book, version};
-  billing::Window window = billing::window_of(month, book);
-  if (facts.now >= month.end) {
-    const auto past = fold(month, std::move(window), facts);
-    if (!past) return past.error();
-    return billing::make_invoice((*past)->ledger, question);
-  }
-  const std::lock_guard lock(mutex_);
-  const bool is_beyond = kept_ && kept_->next_seq - 1 > facts.last_seq;
-  if (!kept_ || is_beyond || kept_->month.name != month.name || kept_->ledger.window().cuts != window.cuts) {
-    auto fresh = fold(month, std::move(window), facts);
-    if (!fresh) return fresh.error();
-    kept_ = std::move(*fresh);
-  } else if (auto read = read_on(*kept_, facts.last_seq); !read) {
-    kept_.reset();  // half an answer is kept by nobody
-    return read.error();
-  }
-  kept_->ledger.look_ahead(facts.now);
-  return billing::make_invoice(kept_->ledger, question);
+  return with_ledger(month, book, facts, Freshness::kReadAgain, [&](Kept& kept) {
+    return billing::make_invoice(kept.ledger, {queue, month, book, version});
+  });
 }
 
 // The log has all books; the state has the one in force.
@@ -102,18 +160,26 @@ Result<PriceBook> BillingDesk::book_of(std::uint64_t version, const BillingFacts
   return std::move(*book);
 }
 
+// The prices that the month is billed by: a closed month keeps those that it was closed with.
+Result<BillingDesk::BookInForce> BillingDesk::book_for(const Month& month, const BillingFacts& facts) const {
+  if (facts.price_version == 0)
+    return conflict("no prices are in force yet; apply a price book first (berth prices apply FILE)");
+  const auto closed = facts.closed.find(month.name);
+  if (closed == facts.closed.end()) return BookInForce{facts.prices, facts.price_version};
+  auto book = book_of(closed->second.price_version, facts);
+  if (!book) return book.error();
+  return BookInForce{std::move(*book), closed->second.price_version};
+}
+
 Result<billing::Invoice> BillingDesk::bill(const api::BillQuestion& question, const BillingFacts& facts) {
   const auto month = month_asked(question.month, facts.now);
   if (!month) return month.error();
   const auto closed = facts.closed.find(month->name);
   if (question.prices) return invoice(*month, question.queue, *question.prices, 0, facts);
-  if (facts.price_version == 0)
-    return conflict("no prices are in force yet; apply a price book first (berth prices apply FILE)");
-  if (closed == facts.closed.end()) return invoice(*month, question.queue, facts.prices, facts.price_version, facts);
-  const auto book = book_of(closed->second.price_version, facts);
-  if (!book) return book.error();
-  auto made = invoice(*month, question.queue, *book, closed->second.price_version, facts);
-  if (!made) return made;
+  const auto in_force = book_for(*month, facts);
+  if (!in_force) return in_force.error();
+  auto made = invoice(*month, question.queue, in_force->book, in_force->version, facts);
+  if (!made || closed == facts.closed.end()) return made;
   made->closed = closed->second.closed;
   made->number = number_of(month->name, question.queue);
   made->hash = hash_of(*made);
@@ -134,6 +200,143 @@ Result<MonthClosed> BillingDesk::closing(const std::string& name, const BillingF
   const auto made = bill({"", month->name}, facts);
   if (!made) return made.error();
   return MonthClosed{month->name, facts.price_version, made->last_seq, hash_of(*made), made->total_micro, ""};
+}
+
+Result<billing::OpenedLine> BillingDesk::open(const api::LineQuestion& question, const BillingFacts& facts) {
+  const auto month = month_asked(question.month, facts.now);
+  if (!month) return month.error();
+  const auto job = billing::job_of_line(question.line);
+  if (!job) return job.error();
+  const auto in_force = book_for(*month, facts);
+  if (!in_force) return in_force.error();
+  return with_ledger(*month, in_force->book, facts, Freshness::kKeep, [&](Kept& kept) -> Result<billing::OpenedLine> {
+    if (job->valid() && !kept.ledger.knows(*job))
+      return not_found("the bill of " + month->name + " has no line " + question.line.substr(0, 80));
+    const auto made = billing::make_invoice(kept.ledger, {"", *month, in_force->book, in_force->version, *job});
+    if (!made) return made.error();
+    return open_in(kept, *made, question);
+  });
+}
+
+Result<billing::OpenedLine> BillingDesk::open_in(const Kept& kept, const billing::Invoice& invoice,
+                                                 const api::LineQuestion& question) const {
+  const auto found = billing::find_line(invoice, question.line);
+  if (!found) return found.error();
+  billing::OpenedLine opened{invoice.month, invoice.currency, invoice.price_version, found->line, {}, {}, {}};
+  Result<void> followed;
+  if (found->line.kind == billing::LineKind::kCorrection) {
+    for (const billing::Correction& one : kept.ledger.corrections()) {
+      if (!found->line.note.starts_with("event " + std::to_string(one.seq) + " ")) continue;
+      auto events = events_at({one.seq});
+      if (!events) return events.error();
+      opened.events = std::move(*events);
+    }
+  } else if (found->line.job.valid()) {
+    followed = follow_job(kept, opened, *found);
+  } else {
+    followed = follow_floor(kept, opened, *found, question.after);
+  }
+  if (!followed) return followed.error();
+  return opened;
+}
+
+Result<std::vector<EventRecord>> BillingDesk::events_at(const std::vector<Seq>& seqs) const {
+  std::vector<EventRecord> events;
+  for (const Seq seq : seqs) {
+    const auto read = log_.read(seq, [&](const store::Record& record) -> Result<bool> {
+      auto event = store::to_event(record);
+      if (!event) return event.error();
+      events.push_back(std::move(*event));
+      return false;
+    });
+    if (!read) return read.error();
+  }
+  return events;
+}
+
+// The events of the job and of its nodes say what it used; nothing else of the month is read.
+Result<void> BillingDesk::follow_job(const Kept& kept, billing::OpenedLine& opened,
+                                     const billing::FoundLine& found) const {
+  auto events = events_at(kept.ledger.events_of(found.line.job));
+  if (!events) return events.error();
+  std::set<NodeId> nodes;
+  for (const EventRecord& event : *events) {
+    for (const TaskPlacement& task : placements_in(event.event)) nodes.insert(task.node);
+  }
+  std::vector<Seq> registrations;
+  for (const NodeId node : nodes) {
+    const std::vector<Seq> of_node = kept.ledger.registrations_of(node);
+    registrations.insert(registrations.end(), of_node.begin(), of_node.end());
+  }
+  auto causes = events_at(registrations);
+  if (!causes) return causes.error();
+  causes->insert(causes->end(), events->begin(), events->end());
+  std::sort(causes->begin(), causes->end(), [](const EventRecord& a, const EventRecord& b) { return a.seq < b.seq; });
+  billing::Ledger ledger(kept.ledger.window());
+  ledger.follow(billing::followed_by(found.line, kept.ledger));
+  for (const EventRecord& event : *causes) ledger.apply(event);
+  ledger.advance(kept.ledger.counted_until());
+  ledger.end_stretch();
+  opened.stretches = billing::bill_stretches(found, 0, ledger.stretches());
+  opened.events = std::move(*events);
+  return {};
+}
+
+// Reads on from the last mark before the first stretch, and at most so far that an answer takes a second or two.
+Result<void> BillingDesk::follow_floor(const Kept& kept, billing::OpenedLine& opened, const billing::FoundLine& found,
+                                       const std::string& after) const {
+  const auto cursor = cursor_of(after, found.line.from);
+  if (!cursor) return cursor.error();
+  auto from =
+      std::find_if(kept.marks.rbegin(), kept.marks.rend(), [&](const Mark& one) { return one.time < cursor->from; });
+  const Mark& begin = from == kept.marks.rend() ? kept.marks.front() : *from;
+  billing::Ledger ledger = begin.ledger.resumed();
+  ledger.follow(billing::followed_by(found.line, kept.ledger));
+  std::int64_t events = 0;
+  Timestamp cut = Timestamp::never();  // where this answer ends before the line does
+  const auto many = [&] {
+    return ledger.stretches().size() > limits_.most_stretches && ledger.stretches().back().to > cursor->from;
+  };
+  if (begin.next_seq < kept.next_seq) {
+    const auto read = log_.read(begin.next_seq, [&](const store::Record& record) -> Result<bool> {
+      if (record.seq >= kept.next_seq || record.time >= found.line.to) return false;
+      if (many() || (events >= limits_.most_events && record.time > cursor->from)) {
+        cut = many() ? ledger.stretches().back().to : record.time;
+        return false;
+      }
+      auto event = store::to_event(record);
+      if (!event) return event.error();
+      ledger.apply(*event);
+      events += record.time >= cursor->from ? 1 : 0;
+      return true;
+    });
+    if (!read) return read.error();
+  }
+  const Timestamp until = std::min(cut, found.line.to);
+  ledger.advance(until);
+  ledger.end_stretch();
+  std::vector<billing::Stretch> stretches;
+  std::set<Seq> seqs;
+  for (billing::Stretch one : ledger.stretches()) {
+    if (one.from < cursor->from) one.began = 0;
+    if (one.to > until) one.ended = 0;
+    one.from = std::max(one.from, cursor->from);
+    one.to = std::min(one.to, until);
+    if (one.to <= one.from) continue;
+    for (const Seq seq : {one.began, one.ended}) {
+      if (seq != 0) seqs.insert(seq);
+    }
+    stretches.push_back(one);
+  }
+  opened.stretches = billing::bill_stretches(found, cursor->quantity, stretches);
+  auto causes = events_at({seqs.begin(), seqs.end()});
+  if (!causes) return causes.error();
+  opened.events = std::move(*causes);
+  if (cut.is_never()) return {};
+  std::int64_t quantity = cursor->quantity;
+  for (const billing::BilledStretch& one : opened.stretches) quantity += one.quantity;
+  opened.next = std::to_string(until.ms) + "." + std::to_string(quantity);
+  return {};
 }
 
 Result<billing::Invoice> BillingDesk::of_now(const BillingFacts& facts) {

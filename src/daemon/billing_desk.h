@@ -8,11 +8,14 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "api/service.h"
 #include "base/result.h"
 #include "billing/invoice.h"
 #include "billing/ledger.h"
+#include "billing/opened_line.h"
 #include "billing/rate.h"
 #include "model/month.h"
 #include "state/state.h"
@@ -30,33 +33,75 @@ struct BillingFacts {
 };
 BillingFacts billing_facts(const state::State& state, Timestamp now);
 
+// How much is kept and read so that a line of a floor opens quickly: a mark is a ledger of one instant, from which the
+// log is read on.
+struct LineLimits {
+  std::size_t most_marks = 96;        // of a month
+  std::uint64_t mark_every = 20'000;  // events; more where the marks become too many
+  std::size_t most_stretches = 1000;  // of one answer
+  std::int64_t most_events = 20'000;  // that are read for one answer, beside those up to its begin
+};
+
 class BillingDesk {
  public:
-  explicit BillingDesk(const store::Log& log) : log_(log) {}
+  explicit BillingDesk(const store::Log& log, LineLimits limits = {}) : log_(log), limits_(limits) {}
 
   // As api::Service::bill and ::closing say.
   Result<billing::Invoice> bill(const api::BillQuestion& question, const BillingFacts& facts);
+  // As api::Service::open_line says.
+  Result<billing::OpenedLine> open(const api::LineQuestion& question, const BillingFacts& facts);
   Result<MonthClosed> closing(const std::string& month, const BillingFacts& facts);
 
   // The bill of the root for the present month, also without prices: then everything costs nothing.
   Result<billing::Invoice> of_now(const BillingFacts& facts);
 
  private:
+  // Where the log can be read on from when a part of a floor is followed.
+  struct Mark {
+    std::uint64_t next_seq = 1;
+    Timestamp time;  // all events from then on are from next_seq on
+    billing::Ledger ledger;
+  };
   struct Kept {
     Month month;
     billing::Ledger ledger;
     std::uint64_t next_seq = 1;
+    Timestamp last_time = {};  // of the last event that was read
+    bool settled = false;      // the month is over, and all of it is counted
+    Seq last_seq = 0;          // BillingFacts::last_seq of the question that it was read for
+    std::vector<Mark> marks = {};
+    std::uint64_t mark_every = 0;  // events
+  };
+  struct BookInForce {
+    PriceBook book;
+    std::uint64_t version = 0;
   };
 
   Result<billing::Invoice> invoice(const Month& month, const std::string& queue, const PriceBook& book,
                                    std::uint64_t version, const BillingFacts& facts);
-  Result<std::unique_ptr<Kept>> fold(const Month& month, billing::Window window, const BillingFacts& facts);
+  Result<std::unique_ptr<Kept>> fold(const Month& month, billing::Window window, const BillingFacts& facts) const;
   Result<void> read_on(Kept& kept, Seq last_seq) const;
+  void mark(Kept& kept, std::uint64_t next_seq) const;
+  // Calls `use` with the ledger of the month while nothing else reads it.
+  enum class Freshness { kKeep, kReadAgain };
+  template <class Use>
+  auto with_ledger(const Month& month, const PriceBook& book, const BillingFacts& facts, Freshness freshness, Use&& use)
+      -> decltype(use(std::declval<Kept&>()));
+  Result<BookInForce> book_for(const Month& month, const BillingFacts& facts) const;
+  Result<billing::OpenedLine> open_in(const Kept& kept, const billing::Invoice& invoice,
+                                      const api::LineQuestion& question) const;
+  Result<std::vector<EventRecord>> events_at(const std::vector<Seq>& seqs) const;
+  Result<void> follow_job(const Kept& kept, billing::OpenedLine& opened, const billing::FoundLine& found) const;
+  Result<void> follow_floor(const Kept& kept, billing::OpenedLine& opened, const billing::FoundLine& found,
+                            const std::string& after) const;
   Result<PriceBook> book_of(std::uint64_t version, const BillingFacts& facts) const;
 
   const store::Log& log_;
+  const LineLimits limits_;
   std::mutex mutex_;  // guards kept_
   std::unique_ptr<Kept> kept_;
+  std::mutex past_mutex_;       // guards past_
+  std::unique_ptr<Kept> past_;  // of the month before now that was asked for last
 };
 
 }  // namespace berth::daemon

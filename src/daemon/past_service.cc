@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "billing/opened_line.h"
 #include "daemon/state_reads.h"
 #include "explain/pending_reason.h"
 
@@ -56,6 +57,12 @@ Result<api::QueuePreview> PastService::preview(const Command&, const policy::Sub
 api::CapacityReport PastService::capacity(std::int64_t) { return {}; }
 api::AdviceReport PastService::advice() { return {}; }
 Result<void> PastService::signal(JobId, std::int32_t) { return only_reads(); }
+Result<billing::OpenedLine> PastService::open_line(const api::LineQuestion& question) {
+  auto facts = facts_for_bill(past_.state, {"", question.month}, past_.time);
+  if (!facts) return facts.error();
+  facts->last_seq = past_.state.last_seq();
+  return past_.bills.open(question, *facts);
+}
 Result<MonthClosed> PastService::closing(const std::string&) { return only_reads(); }
 Result<std::vector<EventRecord>> PastService::events(Seq, std::size_t) { return only_reads(); }
 std::uint64_t PastService::watch(Watcher) { return 0; }

@@ -35,6 +35,7 @@ class PastService final : public api::Service {
   Result<void> signal(JobId job, std::int32_t signal) override;
   Result<api::UsageReport> usage(Timestamp from, Timestamp to) override;
   Result<billing::Invoice> bill(const api::BillQuestion& question) override;
+  Result<billing::OpenedLine> open_line(const api::LineQuestion& question) override;
   Result<MonthClosed> closing(const std::string& month) override;
   Result<std::vector<api::PastJob>> history(std::uint64_t before, std::size_t limit) override;
   Result<api::PastJob> past_job(JobId job) override;

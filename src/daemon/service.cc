@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "billing/opened_line.h"
 #include "daemon/disk_reserve.h"
 #include "daemon/forecast.h"
 #include "daemon/history_codec.h"
@@ -204,6 +205,12 @@ Result<billing::Invoice> DaemonService::bill(const api::BillQuestion& question) 
       [&](state::State& state, const billing::Meter&) { billing = facts_for_bill(state, question, now(state)); });
   if (!billing) return billing.error();
   return desk_.bill(question, *billing);
+}
+
+Result<billing::OpenedLine> DaemonService::open_line(const api::LineQuestion& question) {
+  BillingFacts billing;
+  reader_.read([&](state::State& state, const billing::Meter&) { billing = billing_facts(state, now(state)); });
+  return desk_.open(question, billing);
 }
 
 Result<MonthClosed> DaemonService::closing(const std::string& month) {

@@ -38,6 +38,7 @@ class DaemonService final : public api::Service {
   Result<void> signal(JobId job, std::int32_t signal) override;
   Result<api::UsageReport> usage(Timestamp from, Timestamp to) override;
   Result<billing::Invoice> bill(const api::BillQuestion& question) override;
+  Result<billing::OpenedLine> open_line(const api::LineQuestion& question) override;
   Result<MonthClosed> closing(const std::string& month) override;
   BillingDesk& billing_desk() { return desk_; }
   Result<std::vector<api::PastJob>> history(std::uint64_t before, std::size_t limit) override;

@@ -53,6 +53,7 @@ constexpr std::array kRules{
     Rule{"diffPrices", On::kCluster, Verb::kManageBilling},
     Rule{"getBill", On::kRows, Verb::kSeeUsage},
     Rule{"tryBill", On::kRows, Verb::kSeeUsage},
+    Rule{"getBillLine", On::kRows, Verb::kSeeUsage},
     Rule{"closeMonth", On::kCluster, Verb::kManageBilling},
     Rule{"correctBill", On::kCluster, Verb::kManageBilling},
     Rule{"getConfig", On::kCluster, Verb::kSeeConfig},

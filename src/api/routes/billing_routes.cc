@@ -10,6 +10,7 @@
 #include "api/routes/request_reading.h"
 #include "api/routes/route_groups.h"
 #include "base/checked.h"
+#include "billing/opened_line.h"
 #include "billing/rate.h"
 #include "billing/render.h"
 
@@ -21,6 +22,8 @@ using http::Access;
 using http::Method;
 using http::Request;
 using http::Responder;
+
+constexpr std::string_view kHiddenQueue = "another queue";
 
 const std::vector<std::string> kPriceTypes = {"application/json", "application/yaml"};
 
@@ -104,7 +107,7 @@ void keep_visible(const Request& request, billing::Invoice& invoice) {
   for (billing::InvoiceLine& line : invoice.lines) {  // whom its floor was lent to is not the lender's to know
     if (!line.borrower.empty() &&
         !policy::authorize(request.principal, policy::Verb::kSeeUsage, {line.borrower, {}}).allowed)
-      line.borrower = "another queue";
+      line.borrower = kHiddenQueue;
   }
   invoice.fleet.clear();
   invoice.total_micro = 0;
@@ -112,8 +115,10 @@ void keep_visible(const Request& request, billing::Invoice& invoice) {
     invoice.total_micro = checked_add(invoice.total_micro, line.amount_micro);
 }
 
+// A line whose borrower is not told cannot be opened.
 json::object line_view(const billing::InvoiceLine& line) {
-  return {{"queue", line.queue},
+  return {{"id", line.borrower == kHiddenQueue ? std::string() : billing::line_id(line)},
+          {"queue", line.queue},
           {"kind", name_of(line.kind)},
           {"cause", line.cause},
           {"gpu_model", line.model},
@@ -189,6 +194,57 @@ void try_bill(Service& service, const Request& request, const Responder& respond
     return;
   }
   answer_bill(service, request, responder, std::move(*book));
+}
+
+json::object stretch_view(const billing::BilledStretch& one, const billing::InvoiceLine& line) {
+  json::object view{{"from", to_iso8601(one.stretch.from)}, {"to", to_iso8601(one.stretch.to)}};
+  view["gpus"] = line.model.empty() ? 0 : from_thousandths(one.stretch.rate.gpu_milli_ms);
+  view["quantity"] = billing::hours_text(one.quantity, line.unit);
+  view["amount"] = money_text(one.amount_micro);
+  view["amount_micro"] = one.amount_micro;
+  view["began"] = one.stretch.began;
+  view["ended"] = one.stretch.ended;
+  return view;
+}
+
+// Which jobs used a floor, or gave way to others, is for a subject that sees all of them.
+json::object opened_view(const billing::OpenedLine& opened, bool sees_all) {
+  json::object view{{"month", opened.month},
+                    {"currency", opened.currency},
+                    {"price_version", opened.price_version},
+                    {"line", line_view(opened.line)}};
+  json::array stretches;
+  for (const billing::BilledStretch& one : opened.stretches) stretches.push_back(stretch_view(one, opened.line));
+  json::array events;
+  for (const EventRecord& event : opened.events) {
+    const JobId job = job_of(event.event);
+    const bool told = job.valid() && (sees_all || job == opened.line.job);
+    json::object one{{"seq", event.seq}, {"time", to_iso8601(event.time)}, {"event", kind_name(event.event)}};
+    one["job"] = told ? job.value() : 0;
+    events.push_back(std::move(one));
+  }
+  view["stretches"] = std::move(stretches);
+  view["events"] = std::move(events);
+  if (!opened.next.empty()) view["next"] = opened.next;
+  return view;
+}
+
+void open_line(Service& service, const Request& request, const Responder& responder) {
+  const std::string line = request.path_params.at("line");
+  const auto opened = service.open_line({text_of(request, "month"), line, text_of(request, "after")});
+  if (!opened) {
+    responder.fail(opened.error());
+    return;
+  }
+  const auto sees = [&](const policy::Object& object) {
+    return policy::authorize(request.principal, policy::Verb::kSeeUsage, object).allowed;
+  };
+  const billing::InvoiceLine& of = opened->line;
+  if (!sees({of.queue, of.user}) || (!of.borrower.empty() && !sees({of.borrower, {}}))) {
+    responder.fail(not_found("the bill of " + opened->month + " has no line " + line.substr(0, 80)));
+    return;
+  }
+  responder.send(json_answer(opened_view(*opened, sees({}))));
 }
 
 void close_month(Service& service, const Request& request, const Responder& responder) {
@@ -345,6 +401,22 @@ void add_billing_routes(http::Router& router, Service& service) {
                       .request_schema = "PriceDocument",
                       .request_types = kPriceTypes},
               .handler = [&service](const Request& request, const Responder& to) { try_bill(service, request, to); }});
+  router.add({.method = Method::kGet,
+              .pattern = "/v1/bill/lines/{line}",
+              .access = Access::kToken,
+              .threads = http::Threads::kLongReads,
+              .doc = {.operation_id = "getBillLine",
+                      .summary = "The stretches of time and the events that a line of a bill is made of.",
+                      .responses = {{.status = 200, .description = "They add up to the line.", .schema = "OpenedLine"},
+                                    {.status = 400, .description = "The line, the month or `after` is malformed."},
+                                    {.status = 404, .description = "The bill has no such line."},
+                                    {.status = 409, .description = "No prices are in force."}},
+                      .tags = {"billing"},
+                      .parameters = {http::path_parameter("line", "The `id` of a line of GET /v1/bill?invoice=lines."),
+                                     http::query_parameter("month", "A month of UTC; the present one if absent."),
+                                     http::query_parameter("after",
+                                                           "The `next` of the answer before; then what follows it.")}},
+              .handler = [&service](const Request& request, const Responder& to) { open_line(service, request, to); }});
   router.add(
       {.method = Method::kPost,
        .pattern = "/v1/months/{month}/close",

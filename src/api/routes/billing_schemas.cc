@@ -42,7 +42,8 @@ Schema price_document_schema() {
 }
 
 Schema invoice_line() {
-  return object("A line of an invoice.", {{"queue", text("The queue that pays.")},
+  return object("A line of an invoice.", {{"id", text("Opens it (getBillLine); empty: it cannot be opened.")},
+                                          {"queue", text("The queue that pays.")},
                                           {"kind", word_of<billing::LineKind>("What it is for.")},
                                           {"cause", text("Of a premium or discount.")},
                                           {"gpu_model", text("Empty: none.")},
@@ -59,6 +60,31 @@ Schema invoice_line() {
                                           {"amount", text("In the currency; negative: a credit or discount.")},
                                           {"amount_micro", integer("The same in millionths.")},
                                           {"note", text("Of a correction.")}});
+}
+
+Schema opened_line() {
+  const Schema stretch = object("A stretch of time in which it was used evenly.",
+                                {{"from", time("Its begin.")},
+                                 {"to", time("Its end.")},
+                                 {"gpus", number("At each instant.")},
+                                 {"quantity", text("With at most six decimals.")},
+                                 {"amount", text("In the currency; negative: a credit or discount.")},
+                                 {"amount_micro", integer("The same in millionths.")},
+                                 {"began", integer("The event; 0: the month or these prices began.")},
+                                 {"ended", integer("The event; 0: they ended, or it goes on.")}});
+  const Schema event =
+      object("An event of the log.", {{"seq", integer("Its number.")},
+                                      {"time", time("Its time.")},
+                                      {"event", text("Its kind.")},
+                                      {"job", integer("The job that it is about; 0: none, or hidden.")}});
+  return object("A line of a bill, opened.",
+                {{"month", text("The month.")},
+                 {"currency", text("ISO 4217.")},
+                 {"price_version", integer("Of the price book.")},
+                 {"line", invoice_line()},
+                 {"stretches", list("They add up to the line, together with those of the other answers.", stretch)},
+                 {"events", list("Of the job; or those that began and ended the stretches.", event)},
+                 {"next?", text("There are more: pass it on as `after`.")}});
 }
 
 Schema bill() {
@@ -111,6 +137,7 @@ void add_billing_schemas(boost::json::object& schemas) {
   schemas["PriceDiff"] = object("What would change.", {{"version", integer("The version in force.")},
                                                        {"changes", list("By day and path.", text("A change."))}});
   schemas["Bill"] = bill();
+  schemas["OpenedLine"] = opened_line();
   schemas["BillCorrection"] =
       closed(object("An amount for a past month.",
                     {{"queue", text("The queue that gets or pays it.")},

@@ -20,6 +20,7 @@
 #include "api/http/dispatch.h"
 #include "api/routes/routes.h"
 #include "billing/ledger.h"
+#include "billing/opened_line.h"
 #include "billing/rate.h"
 #include "control/iteration.h"
 
@@ -213,6 +214,19 @@ class FakeService : public Service {
     for (const EventRecord& event : log) ledger.apply(event);
     ledger.look_ahead(now);
     return billing::make_invoice(ledger, {question.queue, *month, book, state.price_version()});
+  }
+  // A line of job 1, whatever it is called.
+  Result<billing::OpenedLine> open_line(const LineQuestion& question) override {
+    ++looks;
+    billing::OpenedLine opened{question.month, "EUR", 1, {}, {}, {}, ""};
+    opened.line.queue = "a";
+    opened.line.user = "ann";
+    opened.line.model = "H100";
+    opened.line.job = JobId(1);
+    opened.line.quantity = 1'000'000;
+    opened.stretches.push_back({{now, Timestamp{now.ms + 1000}, {.gpu_milli_ms = 1000}, 1, 0}, 1'000'000, 5});
+    if (!log.empty()) opened.events.push_back(log.front());
+    return opened;
   }
   Result<MonthClosed> closing(const std::string& month) override {
     ++looks;

@@ -112,12 +112,84 @@ Result<int> correct(const BillOptions& options, Session& session) {
   return kOk;
 }
 
+// What the log says under this number, as "12 attempt-started"; with the job where it is told and not that of the line.
+std::string event_text(const Json& opened, std::int64_t seq) {
+  if (seq == 0) return "-";
+  for (const Json& event : items(opened, "events")) {
+    if (integer(event, "seq") != seq) continue;
+    const std::int64_t job = integer(event, "job");
+    const bool other = job != 0 && job != integer(at(opened, "line"), "job");
+    return show(event, "seq") + " " + show(event, "event") + (other ? " of job " + std::to_string(job) : "");
+  }
+  return std::to_string(seq);
+}
+
+Table stretches_table(const Json& opened) {
+  Table table({{"FROM"},
+               {"TO"},
+               {"GPUS", Align::kRight},
+               {"QUANTITY", Align::kRight},
+               {"AMOUNT", Align::kRight},
+               {"BEGAN WITH EVENT", Align::kLeft, true},
+               {"ENDED WITH EVENT", Align::kLeft, true}});
+  for (const Json& one : items(opened, "stretches")) {
+    table.add({show(one, "from"), show(one, "to"), show(one, "gpus"), show(one, "quantity"), show(one, "amount"),
+               event_text(opened, integer(one, "began")), event_text(opened, integer(one, "ended"))});
+  }
+  return table;
+}
+
+Table events_table(const Json& opened) {
+  Table table({{"EVENT", Align::kRight}, {"TIME"}, {"KIND"}, {"JOB", Align::kRight}});
+  for (const Json& event : items(opened, "events")) {
+    table.add({show(event, "seq"), show(event, "time"), show(event, "event"),
+               integer(event, "job") == 0 ? "" : show(event, "job")});
+  }
+  return table;
+}
+
+std::string opened_text(const Json& opened, std::size_t width) {
+  const Json& line = at(opened, "line");
+  const std::string currency = show(opened, "currency");
+  std::string text = show(line, "kind") + " of queue " + printable(show(line, "queue"));
+  if (const std::string borrower = show(line, "borrower"); !borrower.empty()) text += " to " + printable(borrower);
+  if (integer(line, "job") != 0)
+    text +=
+        ", job " + show(line, "job") + " " + printable(show(line, "job_name")) + " of " + printable(show(line, "user"));
+  if (const std::string model = show(line, "gpu_model"); !model.empty()) text += ", " + printable(model);
+  text += ": " + show(line, "quantity") + " " + show(line, "unit") + " at " + show(line, "unit_price") + " are " +
+          show(line, "amount") + " " + currency + "\n";
+  const Table stretches = stretches_table(opened);
+  if (!stretches.empty()) {
+    std::int64_t sum = 0;
+    for (const Json& one : items(opened, "stretches")) sum += integer(one, "amount_micro");
+    text += "\n" + stretches.text(width) + "together " + money_text(sum) + " " + currency + "\n";
+  }
+  if (const std::string next = show(opened, "next"); !next.empty())
+    text += "there is more of this line: --after " + printable(next) + "\n";
+  const Table events = events_table(opened);
+  return events.empty() || integer(line, "job") == 0 ? text : text + "\n" + events.text(width);
+}
+
+Result<int> open_line(const BillOptions& options, Session& session) {
+  const auto opened = get(session, query("/v1/bill/lines/" + client::encode_segment(options.line),
+                                         {{"month", options.month}, {"after", options.after}}));
+  if (!opened) return opened.error();
+  session.out << formatted(*opened, options.format, [&] {
+    return options.format == Format::kCsv ? stretches_table(*opened).csv()
+                                          : opened_text(*opened, table_width(session, options.format));
+  });
+  return kOk;
+}
+
 }  // namespace
 
 Result<int> run(const BillOptions& options, Session& session) {
   if (!options.at.empty() && (options.close || !options.correct.empty()))
     return invalid("--at reads a past moment; --close and --correct are of now");
   if (!options.correct.empty()) return correct(options, session);
+  if (!options.line.empty()) return open_line(options, session);
+  if (!options.after.empty()) return invalid("--after needs --line, the line that it is about");
   if (options.close) {
     if (options.month.empty()) return invalid("--close needs --month, such as --month 2026-11");
     const auto closed =

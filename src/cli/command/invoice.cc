@@ -19,11 +19,13 @@ std::string invoice_text(const Json& bill, std::size_t width) {
                {"QUANTITY", Align::kRight},
                {"UNIT"},
                {"PRICE", Align::kRight},
-               {"AMOUNT", Align::kRight}});
+               {"AMOUNT", Align::kRight},
+               {"LINE"}});
   for (const Json& line : items(bill, "lines")) {
     const std::string job = integer(line, "job") > 0 ? show(line, "job") : "";
     table.add({show(line, "queue"), show(line, "user"), job, show(line, "kind"), show(line, "gpu_model"),
-               show(line, "quantity"), show(line, "unit"), show(line, "unit_price"), show(line, "amount")});
+               show(line, "quantity"), show(line, "unit"), show(line, "unit_price"), show(line, "amount"),
+               show(line, "id")});
   }
   const std::string number = show(bill, "number");
   const std::string head = number.empty() ? "not closed: amounts may change\n"

@@ -1,0 +1,213 @@
+#include "daemon/billing_desk.h"
+
+#include <doctest/doctest.h>
+
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "billing/ledger_story.h"
+#include "store/event_codec.h"
+#include "store/memory_log.h"
+
+namespace berth::daemon {
+namespace {
+
+const Month kBilled = *month_of("2026-11");
+constexpr std::int64_t kDayOfBill = 86'400'000;
+
+PriceBook odd_prices() {
+  PriceBook book{"EUR", {}};
+  for (const std::int64_t day : {0, 11}) {
+    PricePeriod& period = book.periods.emplace_back();
+    period.valid_from = Timestamp{kBilled.begin.ms + day * kDayOfBill};
+    period.gpus = {{"A100", 1'234'500 + day * 100, 2'222'300, {}}, {"H100", 2'345'600, 3'111'700 - day * 100, {}}};
+    period.cpu_micro = 20'100;
+    period.memory_micro = 3'700;
+    period.lending_credit_percent = 60;
+    period.adjustments = {{AdjustmentCause::kTraining, 7}, {AdjustmentCause::kExclusive, -3}};
+  }
+  return book;
+}
+
+// A log of jobs that start, end and are promoted, of nodes that come and go, and of floors that change.
+class RandomMonth {
+ public:
+  explicit RandomMonth(std::uint64_t seed, Timestamp until = Timestamp{kBilled.end.ms + kDayOfBill})
+      : random_(seed), story_(kBilled.end.ms) {
+    const std::int64_t before = kBilled.begin.ms - 5 * kDayOfBill;
+    story_.configure(before, {{"a", 4}, {"b", 3}, {"b/x", 2}, {"c", 0}});
+    story_.add_node(before, 0, 8);
+    story_.add_node(before, 1, 6, "A100");
+    std::int64_t now = before;
+    for (int i = 0; i < 300; ++i) {
+      now += random_.between(0, 2 * 35 * kDayOfBill / 300);
+      if (now >= until.ms) break;
+      step(now);
+    }
+    std::vector<store::Record> records;
+    for (const EventRecord& event : story_.events) records.push_back(store::to_record(event, epoch_));
+    REQUIRE(log_.append(epoch_, 1, records).has_value());
+  }
+
+  const store::Log& log() const { return log_; }
+
+ private:
+  struct Live {
+    std::string queue;
+    std::int64_t gpus = 0;
+    bool within = false;
+    std::uint32_t node = 0;
+    std::uint8_t first = 0;
+  };
+
+  void step(std::int64_t now) {
+    const std::uint64_t what = random_.below(20);
+    if (what == 0) {
+      story_.configure(now, {{"a", random_.between(1, 6)}, {"b", 3}, {"b/x", random_.between(0, 3)}, {"c", 0}});
+    } else if (what == 1) {
+      story_.at(now, NodeCordoned{NodeId(1), random_.below(2) == 0, false, "op", "", {}});
+    } else if (what == 2) {
+      story_.at(now, BillCorrected{"a", "2026-10", JobId(1), -7, "a node was lost", "op"});
+    } else if (what < 11) {
+      start(now);
+    } else if (!live_.empty()) {
+      const auto one = std::next(live_.begin(), static_cast<std::ptrdiff_t>(random_.below(live_.size())));
+      story_.end(now, one->first);
+      story_.at(now, JobFinished{JobId(one->first), Outcome::kSucceeded, 0, ""});
+      free_[one->second.node] -= 1;
+      live_.erase(one);
+    }
+  }
+
+  void start(std::int64_t now) {
+    const std::uint32_t node = static_cast<std::uint32_t>(random_.below(2));
+    if (free_[node] > 0) return;
+    static const std::vector<std::string> leaves{"a", "b/x", "c"};
+    Live one{leaves[random_.below(leaves.size())], random_.between(1, 6), false, node, 0};
+    one.within = one.queue != "c" && one.gpus <= 2 && random_.below(2) == 0;
+    const std::uint64_t id = ++jobs_;
+    story_.submit(now, id, one.queue);
+    std::vector<std::uint8_t> gpus;
+    for (std::uint8_t gpu = 0; gpu < one.gpus; ++gpu) gpus.push_back(gpu);
+    story_.start(now, id, node, gpus, one.within);
+    free_[node] += 1;
+    live_.emplace(id, one);
+  }
+
+  Random random_;
+  billing::LedgerStory story_;
+  store::MemoryLog log_;
+  std::uint64_t epoch_ = log_.take_epoch().value();
+  std::uint64_t jobs_ = 0;
+  std::map<std::uint64_t, Live> live_;
+  std::map<std::uint32_t, int> free_;  // jobs on the node: at most one
+};
+
+// Opens the line to its end, and returns what its stretches come to.
+std::int64_t opened_amount(BillingDesk& desk, const billing::InvoiceLine& line, const BillingFacts& facts) {
+  std::int64_t sum = 0;
+  std::int64_t quantity = 0;
+  Timestamp until = line.from;
+  std::string after;
+  do {
+    const auto opened = desk.open({"2026-11", billing::line_id(line), after}, facts);
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    for (const billing::BilledStretch& one : opened->stretches) {
+      CHECK(one.stretch.from >= until);
+      CHECK(one.stretch.to > one.stretch.from);
+      until = one.stretch.to;
+      sum += one.amount_micro;
+      quantity += one.quantity;
+    }
+    after = opened->next;
+  } while (!after.empty());
+  CHECK(until <= line.to);
+  CHECK_EQ(quantity, line.quantity);
+  return sum;
+}
+
+void check_all_lines(BillingDesk& desk, const BillingFacts& facts) {
+  const auto bill = desk.bill({"", "2026-11"}, facts);
+  REQUIRE_MESSAGE(bill.has_value(), bill.error().message);
+  CHECK(bill->lines.size() > 20);
+  for (const billing::InvoiceLine& line : bill->lines) {
+    if (line.kind == billing::LineKind::kCorrection) continue;
+    INFO(line.queue, " ", name_of(line.kind), " ", line.borrower, " job ", line.job.valid() ? line.job.value() : 0);
+    CHECK_EQ(opened_amount(desk, line, facts), line.amount_micro);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every line of a bill opens into stretches that add up to it, to the micro-unit") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const RandomMonth month(seed);
+    BillingDesk desk(month.log());
+    check_all_lines(desk, {odd_prices(), 1, {}, Timestamp{kBilled.end.ms + kDayOfBill}});
+    const Timestamp middle{kBilled.begin.ms + 20 * kDayOfBill};  // while the month goes on
+    const RandomMonth half(seed, middle);
+    BillingDesk early(half.log());
+    check_all_lines(early, {odd_prices(), 1, {}, Timestamp{middle.ms + 12'345}});
+  }
+}
+
+TEST_CASE("a line of a floor is told in parts that add up to it, wherever the marks of the log are") {
+  const RandomMonth month(3);
+  const BillingFacts facts{odd_prices(), 1, {}, Timestamp{kBilled.end.ms + kDayOfBill}};
+  for (const LineLimits limits : {LineLimits{4, 2, 2, 5}, LineLimits{1, 1, 1, 1}, LineLimits{50, 7, 3, 1000}}) {
+    BillingDesk desk(month.log(), limits);
+    check_all_lines(desk, facts);
+  }
+}
+
+TEST_CASE("a line of a job names the events of the job, and a correction its own") {
+  const RandomMonth month(1);
+  BillingDesk desk(month.log());
+  const BillingFacts facts{odd_prices(), 1, {}, Timestamp{kBilled.end.ms + kDayOfBill}};
+  const auto bill = desk.bill({"", "2026-11"}, facts);
+  REQUIRE(bill.has_value());
+  int jobs = 0;
+  int corrections = 0;
+  for (const billing::InvoiceLine& line : bill->lines) {
+    const auto opened = desk.open({"2026-11", billing::line_id(line)}, facts);
+    REQUIRE(opened.has_value());
+    if (line.kind == billing::LineKind::kCorrection) {
+      ++corrections;
+      REQUIRE_EQ(opened->events.size(), 1);
+      CHECK(std::holds_alternative<BillCorrected>(opened->events[0].event));
+    } else if (line.job.valid()) {
+      ++jobs;
+      for (const EventRecord& event : opened->events) CHECK_EQ(job_of(event.event), line.job);
+      CHECK(std::holds_alternative<JobSubmitted>(opened->events.front().event));
+      for (const billing::BilledStretch& one : opened->stretches) {
+        if (one.stretch.began == 0) CHECK((one.stretch.from == line.from));
+        if (one.stretch.ended == 0) CHECK((one.stretch.to == line.to));
+      }
+    }
+  }
+  CHECK(jobs > 10);
+  CHECK(corrections > 0);
+}
+
+TEST_CASE("what is no line, or none of this bill, is told") {
+  const RandomMonth month(1);
+  BillingDesk desk(month.log());
+  const BillingFacts facts{odd_prices(), 1, {}, Timestamp{kBilled.end.ms + kDayOfBill}};
+  for (const char* line : {"", "x", "-", "17", "17:3", "99999999999999999999-1"})
+    CHECK(desk.open({"2026-11", line}, facts).error().code == ErrorCode::kInvalid);
+  for (const char* line : {"17-", "0-000000000000", "1-0123456789ab", "987654-0123456789ab"})
+    CHECK(desk.open({"2026-11", line}, facts).error().code == ErrorCode::kNotFound);
+  const auto bill = desk.bill({"", "2026-11"}, facts);
+  REQUIRE(bill.has_value());
+  for (const billing::InvoiceLine& line : bill->lines) {
+    if (line.kind != billing::LineKind::kFloorIdle) continue;
+    for (const char* after : {"x", "1", "1.", "1.2", "1793491200000.-1", "9999999999999999999.1", "1793491200000.1x"})
+      CHECK(desk.open({"2026-11", billing::line_id(line), after}, facts).error().code == ErrorCode::kInvalid);
+    break;
+  }
+}
+
+}  // namespace berth::daemon
