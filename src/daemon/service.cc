@@ -153,12 +153,39 @@ api::CapacityReport DaemonService::capacity(std::int64_t idle_for_s) {
   return report;
 }
 
+namespace {
+
+// The mean use within guarantees of each of the last 30 days, or of as many whole ones as the cluster has been there.
+std::vector<explain::FloorUse> floor_use(const billing::Meter& meter, Timestamp now) {
+  constexpr std::int64_t kDay = 86'400'000;
+  constexpr std::int64_t kMostDays = 30;
+  const std::int64_t known = meter.last_seq() == 0 ? 0 : (now - meter.first_event()) / kDay;
+  const auto days = static_cast<std::size_t>(std::clamp<std::int64_t>(known, 0, kMostDays));
+  std::map<std::string, std::vector<std::int64_t>> by_queue;
+  for (std::size_t d = 0; d < days; ++d) {
+    const Timestamp end{now.ms - static_cast<std::int64_t>(d) * kDay};
+    for (const billing::UsageRow& row : meter.usage(Timestamp{end.ms - kDay}, end).rows) {
+      if (row.account.borrowed || row.gpu_milli_ms == 0) continue;
+      by_queue.try_emplace(row.account.queue, days).first->second[d] += row.gpu_milli_ms;
+    }
+  }
+  std::vector<explain::FloorUse> use;
+  if (days > 0) use.push_back({"", std::vector<std::int64_t>(days)});  // where no job ran at all, the days still count
+  for (auto& [queue, sums] : by_queue) {
+    for (std::int64_t& sum : sums) sum /= kDay;
+    use.push_back({queue, std::move(sums)});
+  }
+  return use;
+}
+
+}  // namespace
+
 api::AdviceReport DaemonService::advice() {
   api::AdviceReport report;
-  reader_.read([&](state::State& state, const billing::Meter&) {
+  reader_.read([&](state::State& state, const billing::Meter& meter) {
     report.time = now(state);
     report.seq = state.last_seq();
-    explain::AdviceReport found = explain::advise(state, report.time, measured());
+    explain::AdviceReport found = explain::advise(state, report.time, measured(), {}, floor_use(meter, report.time));
     report.items = std::move(found.items);
     report.left_out = std::move(found.left_out);
     report.complete = found.complete;

@@ -19,6 +19,7 @@ enum class AdviceCode {
   kJobsAboveLimit,
   kAsksStrandGpus,
   kGpusUnderutilized,
+  kFloorUnused,
   kGangByHand,
   kNodesWithoutPlace,
   kTopologyNotConfigured,
@@ -30,7 +31,7 @@ enum class AdviceCode {
   kFragmentationNotMended,
 };
 BERTH_ENUM_NAMES(AdviceCode, "guarantees-not-backed", "ceiling-bounds-nothing", "jobs-above-limit", "asks-strand-gpus",
-                 "gpus-underdriven", "gang-by-hand", "nodes-without-place", "topology-not-configured",
+                 "gpus-underdriven", "floor-unused", "gang-by-hand", "nodes-without-place", "topology-not-configured",
                  "gangs-cut-apart", "queues-without-quota", "user-without-limit", "weight-0-waits",
                  "fragmentation-not-watched", "fragmentation-not-mended");
 
@@ -42,6 +43,7 @@ constexpr Pitfall pitfall_of(AdviceCode code) {
     case AdviceCode::kJobsAboveLimit:
     case AdviceCode::kAsksStrandGpus:
     case AdviceCode::kGpusUnderutilized:
+    case AdviceCode::kFloorUnused:
       return Pitfall::kLimitsTooHigh;
     case AdviceCode::kGangByHand:
       return Pitfall::kForgettingGang;

@@ -16,7 +16,7 @@ using state::JobState;
 using state::State;
 
 AdviceReport advise(const State& state, Timestamp now, const GpuUtilization& gpu_utilization,
-                    const AdviceEffort& effort) {
+                    const AdviceEffort& effort, const std::vector<FloorUse>& floor_use) {
   Survey survey(state, now, gpu_utilization, effort);
   if (survey.nodes() > 0) {
     advise_on_guarantees(survey);
@@ -30,6 +30,7 @@ AdviceReport advise(const State& state, Timestamp now, const GpuUtilization& gpu
   advise_on_jobs_above_limits(survey);
   advise_on_gangs(survey);
   advise_on_quotas(survey);
+  advise_on_floors(survey, floor_use);
   return std::move(survey).report(effort.of_a_code);
 }
 

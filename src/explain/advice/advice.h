@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,13 @@ struct AdviceEffort {
   std::size_t of_a_code = 10;      // the most items of one code
 };
 
+// What jobs within guarantees have used in the last days, of the queues that have jobs; the meter counts it.
+struct FloorUse {
+  std::string queue;
+  std::vector<std::int64_t> milli_by_day;  // the mean of each day, in thousandths of GPUs; as many days for each queue
+};
+
 AdviceReport advise(const state::State& state, Timestamp now, const GpuUtilization& gpu_utilization,
-                    const AdviceEffort& effort = {});
+                    const AdviceEffort& effort = {}, const std::vector<FloorUse>& floor_use = {});
 
 }  // namespace berth::explain

@@ -687,6 +687,30 @@ TEST_CASE_FIXTURE(AdviceFixture, "length and work are bounded, and what is left 
   CHECK(ask().complete);
 }
 
+TEST_CASE_FIXTURE(AdviceFixture, "a guarantee that no day of a week has used is to be given back") {
+  apply(watched({guaranteed("org", 40), guaranteed("org/a", 40), guaranteed("b", 8)}));
+  nodes(6);
+  const auto ask_of = [&](std::size_t days, std::int64_t busiest_gpus) {
+    std::vector<explain::FloorUse> use{{"org/a", std::vector<std::int64_t>(days, 2000)},
+                                       {"b", std::vector<std::int64_t>(days, 8000)}};
+    use[0].milli_by_day.back() = busiest_gpus * 1000;
+    const AdviceReport report = explain::advise(state, now, {}, {}, use);
+    return codes_of(report) == "" ? std::string()
+                                  : report.items[0].name + ": " + report.items[0].text + " " + report.items[0].remedy;
+  };
+  CHECK_EQ(ask_of(6, 2), "");
+  CHECK_EQ(ask_of(8, 31), "");
+  CHECK_EQ(ask_of(8, 18),
+           "org/a: It is guaranteed 40 GPUs, of which its jobs used 4 in the mean of the last 8 days, and 18 on the "
+           "busiest of them. Giving back 22 (`berth queue set org/a guaranteed.gpus=18`) frees 16060 GPU-hours a month "
+           "for other queues.");
+  PriceBook book{"EUR", {}};
+  book.periods.emplace_back().gpus = {{"H100", 2'500'000, 3'000'000, {}}};
+  command(ApplyPrices{book, "op"});
+  CHECK_NE(ask_of(8, 18).find("saves 40150 EUR a month at the floor price, less what lending them earns."),
+           std::string::npos);
+}
+
 TEST_CASE("equal states get equal advice, however they were come to") {
   std::set<AdviceCode> seen;
   for_each_step({.first = 7000, .end = 7030, .steps = 8, .arrivals = 3}, [&](Fleet& fleet) {

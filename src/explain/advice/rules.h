@@ -47,6 +47,7 @@ void advise_on_ceilings(Survey& survey);
 void advise_on_jobs_above_limits(Survey& survey);
 void advise_on_asks(Survey& survey);
 void advise_on_driving(Survey& survey);
+void advise_on_floors(Survey& survey, const std::vector<FloorUse>& floor_use);
 // Pitfall: gangs that are submitted as single jobs.
 void advise_on_gangs(Survey& survey);
 // Pitfall: topology that is ignored.
