@@ -14,7 +14,7 @@ import traceback
 from decimal import Decimal
 
 import debian
-from server import Server, berth_binary, fresh_directory
+from server import Problem, Server, berth_binary, fresh_directory
 
 skipped = 0
 
@@ -149,6 +149,42 @@ def a_lender_is_not_told_who_borrowed(server):
     server.token = admins
 
 
+def every_line_opens_down_to_its_events(server):
+    prices = price_file(server, "prices.yaml", PRICES % model_of(server))
+    assert berth(server, "prices", "apply", prices).returncode == 0
+    short = server.ask("POST", "/v1/jobs", {"queue": "red", "gpus": 2, "command": ["sleep", "1"]})["id"]
+    for _ in range(3):
+        server.ask("POST", "/v1/jobs", {"queue": "green", "gpus": 2, "command": ["sleep", "60"]})
+    deadline = time.monotonic() + 60
+    while server.ask("GET", f"/v1/jobs/{short}")["phase"] != "finished" and time.monotonic() < deadline:
+        time.sleep(0.3)
+    lines = server.ask("GET", "/v1/bill?invoice=lines")["lines"]
+    assert {line["kind"] for line in lines} >= {"floor-used", "floor-idle", "floor-lent", "lending-credit", "burst"}
+    for line in lines:
+        opened = server.ask("GET", f"/v1/bill/lines/{line['id']}")
+        stretches = opened["stretches"]
+        assert sum(one["amount_micro"] for one in stretches) == opened["line"]["amount_micro"], opened
+        assert all(one["to"] <= two["from"] for one, two in zip(stretches, stretches[1:])), opened
+        assert {one[edge] for one in stretches for edge in ("began", "ended")} <= {0, *(e["seq"] for e in opened["events"])}
+        if line["job"]:
+            assert {event["job"] for event in opened["events"]} == {line["job"]}, opened
+    used = next(line for line in lines if line["job"] == short and line["kind"] == "floor-used")
+    shown = berth(server, "bill", "--line", used["id"])
+    assert "attempt-started" in shown.stdout and "attempt-ended" in shown.stdout, shown.stdout + shown.stderr
+    assert f"together {used['amount']} EUR" in shown.stdout, shown.stdout
+    assert used["id"] in berth(server, "invoice").stdout
+    assert berth(server, "bill", "--line", "1-000000000000").returncode == 3
+    assert "is no line" in berth(server, "bill", "--line", "red").stderr
+    token = server.ask("POST", "/v1/tokens", {"name": "f", "role": "finance", "queue": "blue", "expires_in_s": 600})["token"]
+    admins, server.token = server.token, token
+    try:
+        server.ask("GET", f"/v1/bill/lines/{used['id']}")
+        raise AssertionError("a line of another queue is shown")
+    except Problem as refused:
+        assert refused.status == 404, refused  # as if it were not there
+    server.token = admins
+
+
 def check_journal(server, text):
     global skipped
     try:
@@ -183,7 +219,7 @@ def a_budget_that_is_used_up_stops_starts_and_kills_nothing(server):
 
 def main():
     cases = [a_bill_adds_up_and_is_tried_with_other_prices, an_invoice_as_csv_and_as_a_journal_adds_up_to_its_total,
-             a_lender_is_not_told_who_borrowed, a_budget_that_is_used_up_stops_starts_and_kills_nothing]
+             a_lender_is_not_told_who_borrowed, every_line_opens_down_to_its_events, a_budget_that_is_used_up_stops_starts_and_kills_nothing]
     failed = 0
     for case in cases:
         server = started()
