@@ -210,7 +210,11 @@ class Service {
   virtual ~Service() = default;
 
   // Answered from another thread, once durable; at once with kUnavailable when the inbox is full or the server stops.
-  virtual void submit(Command command, std::function<void(Result<control::Reply>)> answer) = 0;
+  // `by` is the request that asks for it.
+  virtual void submit(const Origin& by, Command command, std::function<void(Result<control::Reply>)> answer) = 0;
+
+  // Counts a request that was denied. Of `denied` the count and the times are set by the counter. Must not block.
+  virtual void note_denial(const AccessDenied& denied) = 0;
 
   // Runs the function on the caller's thread with the reader's state locked. Reads, and all below that look at the
   // state, wait for each other, so they are for the threads of reads (http::Threads); nothing else waits for them.

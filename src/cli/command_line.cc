@@ -361,9 +361,10 @@ void Declarations::declare_looking() {
   add_show(asking, why->show);
 
   auto logs = std::make_shared<LogsOptions>();
-  CLI::App& reading =
-      command("Jobs", "logs", "Show what a task wrote to both its streams",
-              "berth logs 17\n  berth logs -f 17 --task 1 --tail 20\n  berth logs 17 --stream stderr", logs);
+  CLI::App& reading = command("Jobs", "logs", "Show what a task wrote to both its streams",
+                              "berth logs 17\n  berth logs -f 17 --task 1 --tail 20\n  berth logs 17 --stream stderr\n"
+                              "  berth logs 17 --break-glass 'node n3 fails; is it the job?'",
+                              logs);
   reading.add_option("ID", logs->id, "the job's number")->required();
   reading.add_flag("-f,--follow", logs->follow, "go on until the job is over");
   number(reading.add_option("--task", logs->task, "which task (0)"), 0, kMost, "N");
@@ -371,6 +372,10 @@ void Declarations::declare_looking() {
   one_of(reading.add_option("--stream", logs->stream, "only this stream (both)"), {"stdout", "stderr"});
   reading.add_flag("--stderr", logs->error_stream, "as --stream stderr");
   number(reading.add_option("--tail", logs->tail, "only the last so many lines"), 0, kMost, "N");
+  reading
+      .add_option("--break-glass", logs->break_glass,
+                  "operators: why you read a log that no role of yours covers; its owner sees it")
+      ->type_name("REASON");
 }
 
 void Declarations::declare_cluster() {
@@ -581,6 +586,23 @@ void Declarations::declare_cluster() {
   following.add_option("--kind", events->kind, "only this kind, as attempt-started")->type_name("KIND");
   following.add_option("--job", events->job, "only those of this job")->type_name("ID");
   add_format(following, events->format, kShort);
+
+  auto audit = std::make_shared<AuditOptions>();
+  CLI::App& auditing = command("Cluster", "audit", "Who changed, tried and read what, and from where",
+                               "berth audit --denied --since yesterday\n"
+                               "  berth audit --queue research --verb manage-roles --since 2026-10-01\n"
+                               "  berth audit --follow -o json >> audit.jsonl",
+                               audit);
+  auditing.add_option("--subject", audit->subject, "only of this subject, such as token:ci")->type_name("SUBJECT");
+  auditing.add_option("--queue", audit->queue, "only of this queue and those below it");
+  auditing.add_option("--verb", audit->verb, "only this verb, such as change-queue; docs/roles.md has them")
+      ->type_name("VERB");
+  auditing.add_flag("--denied", audit->denied, "only what was denied");
+  auditing.add_option("--since", audit->since, "only since then: yesterday, 2h ago, 2026-11-01 (7 days ago)")
+      ->type_name("TIME");
+  number(auditing.add_option("--limit", audit->limit, "the newest, at most so many"), 1, kMost, "N");
+  auditing.add_flag("-f,--follow", audit->follow, "what comes from now on; with -o json one entry a line");
+  add_format(auditing, audit->format, kShort);
 }
 
 void Declarations::declare_binding(const char* name, bool grant, const char* says, const char* example) {

@@ -117,6 +117,7 @@ struct LogsOptions {
   std::int64_t tail = -1;     // lines; -1: all
   bool error_stream = false;  // --stderr: as --stream stderr
   std::string stream;         // stdout, stderr; empty: both
+  std::string break_glass;    // the reason; empty: none
   bool follow = false;
 };
 struct QueuesOptions {
@@ -218,6 +219,14 @@ struct EventsOptions {
   std::int64_t from = -1;  // sequence number; -1: the last `tail` events, or from now on
   std::int64_t limit = 0;  // 0: no limit
   std::string kind, job;
+};
+struct AuditOptions {
+  Format format = Format::kTable;
+  bool follow = false;
+  bool denied = false;
+  std::int64_t limit = 0;  // the newest; 0: all
+  std::string since = "7 days ago";
+  std::string subject, queue, verb;
 };
 struct UsageOptions {
   ShowOptions show;
@@ -322,8 +331,8 @@ using Command =
                  PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions, NodesOptions,
                  NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions, AuthOptions, LoginOptions,
                  LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions, AdviseOptions, EventsOptions,
-                 UsageOptions, PricesOptions, PolicyOptions, BillOptions, InvoiceOptions, ApplyOptions, DiffOptions,
-                 CheckOptions, ConfigOptions, CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions,
-                 CompletionOptions, QueueChangeOptions, BindOptions, RolesOptions>;
+                 AuditOptions, UsageOptions, PricesOptions, PolicyOptions, BillOptions, InvoiceOptions, ApplyOptions,
+                 DiffOptions, CheckOptions, ConfigOptions, CheckpointDoneOptions, SnapshotOptions, StatusOptions,
+                 VersionOptions, CompletionOptions, QueueChangeOptions, BindOptions, RolesOptions>;
 
 }  // namespace berth::cli

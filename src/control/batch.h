@@ -31,11 +31,17 @@ class Batch {
   state::State& working_state() { return state_; }
   Timestamp now() const { return now_; }
 
+  // The next event is what this request asks for. What follows from it has no origin of its own.
+  void asked_by(const Origin& by) { by_ = by; }
+  // Returns that origin, for a command whose first event is not what was asked for; it is asked_by() again then.
+  Origin take_origin() { return std::exchange(by_, Origin()); }
+
   void emit(Event event) {
     if (const auto* finished = std::get_if<JobFinished>(&event)) {
       finished_jobs_.push_back({*state_.job(finished->job), *finished, now_});
     }
-    records_.push_back({state_.last_seq() + 1, now_, std::move(event)});
+    name_objects(event);
+    records_.push_back({state_.last_seq() + 1, now_, std::move(event), std::exchange(by_, Origin())});
     state_.apply(records_.back());
   }
   const std::vector<EventRecord>& records() const { return records_; }
@@ -43,8 +49,16 @@ class Batch {
   std::vector<FinishedJob> take_finished_jobs() { return std::move(finished_jobs_); }
 
  private:
+  void name_objects(const Event& event) {
+    if (by_.empty()) return;
+    if (const state::JobState* job = state_.job(job_of(event))) by_.queue = state_.queue(job->queue).path;
+    const NodeId node = node_of(event);
+    if (node.valid() && node.index() < state_.nodes().size()) by_.node = state_.node(node).spec.name;
+  }
+
   state::State& state_;
   Timestamp now_;
+  Origin by_;
   std::vector<EventRecord> records_;
   std::vector<FinishedJob> finished_jobs_;
 };

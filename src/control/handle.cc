@@ -546,12 +546,14 @@ Result<Reply> on(Batch& batch, const CreateToken& command) {
   for (const auto& [name, known] : batch.state().tokens()) {
     if (known.expires <= batch.now()) expired.push_back(name);
   }
+  const Origin by = batch.take_origin();
   for (const std::string& name : expired) batch.emit(TokenRevoked{name, token.user});
   if (batch.state().tokens().contains(token.name))
     return conflict("there is a token '" + token.name + "' already; revoke it first (berth token revoke " + token.name +
                     "), or choose another name");
   if (batch.state().tokens().size() >= kMostTokens)
     return conflict("there are " + std::to_string(kMostTokens) + " tokens already; revoke some");
+  batch.asked_by(by);
   batch.emit(token);
   return Reply{};
 }
@@ -572,6 +574,19 @@ Result<Reply> on(Batch& batch, const UndoQueueChange& command) { return undo_que
 Result<Reply> on(Batch& batch, const BindRole& command) { return bind_role(batch, command); }
 Result<Reply> on(Batch& batch, const SetRules& command) { return set_rules(batch, command); }
 Result<Reply> on(Batch& batch, const BlockSubject& command) { return block_subject(batch, command); }
+
+Result<Reply> on(Batch& batch, const NoteDenials& command) {
+  for (const AccessDenied& denied : command.denials) batch.emit(denied);
+  return Reply{};
+}
+Result<Reply> on(Batch& batch, const NoteLogRead& command) {
+  batch.emit(command.read);
+  return Reply{};
+}
+Result<Reply> on(Batch& batch, const NoteSignIns& command) {
+  for (const SignedIn& signed_in : command.sign_ins) batch.emit(signed_in);
+  return Reply{};
+}
 
 Result<Reply> on(Batch& batch, const ReportGpuHealth& command) {
   const NodeState* node = batch.state().node_named(command.node);

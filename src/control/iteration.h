@@ -5,6 +5,7 @@
 //
 // The cycle is a parameter, `Plan cycle(state::State&, Timestamp now)`, because control may not include sched;
 // production passes sched::run_cycle. The search for new places of a moved job is a parameter for the same reason.
+// `origins`, if given, has the origin of each command, in order.
 
 #include <algorithm>
 #include <optional>
@@ -45,10 +46,14 @@ struct Iteration {
 
 template <class Cycle>
 Iteration run_iteration(state::State& state, Timestamp now, std::span<const Command> commands, IterationMemory& memory,
-                        Cycle&& cycle, const FindMoveTarget& move_target = {}) {
+                        Cycle&& cycle, const FindMoveTarget& move_target = {}, std::span<const Origin> origins = {}) {
   Batch batch(state, now);
   Iteration iteration;
-  for (const Command& command : commands) iteration.replies.push_back(handle(batch, command, move_target));
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    batch.asked_by(i < origins.size() ? origins[i] : Origin());
+    iteration.replies.push_back(handle(batch, commands[i], move_target));
+  }
+  batch.asked_by({});
   const Timestamp gives_up_at = review_deferred(batch, memory.few_silent_since);
   reconcile(batch);
   const bool due = memory.opportunity != state.opportunity() || memory.reevaluate_at <= batch.now();

@@ -19,6 +19,7 @@
 #include "api/routes/routes.h"
 #include "backend/local/local_backend.h"
 #include "control/node_identity.h"
+#include "daemon/audit_desk.h"
 #include "daemon/budget_watch.h"
 #include "daemon/exit_code.h"
 #include "daemon/gatekeeper.h"
@@ -194,6 +195,7 @@ class Daemon::Impl {
     budgets_.reset();
     tls_watch_.reset();
     if (server_) server_->stop(kStopGrace);
+    if (audit_desk_) audit_desk_->stop();
     if (loop_) loop_->stop();
     if (backend_) backend_->stop();
     if (reader_) reader_->stop();
@@ -377,8 +379,9 @@ class Daemon::Impl {
     facts.tasks_kept_apart = tasks_kept_apart_;
     facts.warnings = notes_;
     facts.log_end_known = log_->warnings().empty();
-    service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, sampler_.get(),
-                                               std::move(facts));
+    audit_desk_ = std::make_unique<AuditDesk>(inbox_, clock_);
+    service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, *audit_desk_,
+                                               sampler_.get(), std::move(facts));
     gatekeeper_ = std::make_unique<Gatekeeper>(options_.rate_limit, options_.address_rate_limit, clock_);
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
@@ -388,6 +391,11 @@ class Daemon::Impl {
     server_options.socket_for_all = !options_.socket.empty();
     server_options.peer_of_socket = &peer_of_socket;
     server_options.gate = gatekeeper_->gate();
+    server_options.gate.signed_in = [this](const policy::Subject& subject, const std::string& session,
+                                           const std::string& address) {
+      audit_desk_->signed_in({subject.name, std::string(subject.proof), address}, session);
+    };
+    server_options.gate.unauthenticated = [this](const std::string& address) { audit_desk_->unauthenticated(address); };
     http::Router router = api::make_router(*service_);
     if (options_.page != nullptr) api::add_page_routes(router, *options_.page);
     if (options_.page != nullptr) api::add_sign_in_routes(router, *sign_in_);
@@ -444,6 +452,7 @@ class Daemon::Impl {
   std::unique_ptr<Retention> retention_;
   std::unique_ptr<GpuUtilizationSampler> sampler_;
   std::unique_ptr<Gatekeeper> gatekeeper_;
+  std::unique_ptr<AuditDesk> audit_desk_;
   std::unique_ptr<DaemonService> service_;
   std::unique_ptr<BudgetWatch> budgets_;
   std::unique_ptr<IssuerDoor> issuers_;  // null: no issuer is configured

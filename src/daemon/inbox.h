@@ -22,6 +22,7 @@ struct QueuedRequest {
   Command command;
   Answer answer;        // may be empty for reports
   bool report = false;  // with an answer: it is a report all the same, and never refused for lack of room
+  Origin by = {};       // the request that asks for it; empty: none does
 };
 
 class Inbox {

@@ -72,8 +72,13 @@ void Loop::run() {
 
 void Loop::iteration(std::vector<QueuedRequest> requests) {
   std::vector<Command> commands;
+  std::vector<Origin> origins;
   commands.reserve(requests.size());
-  for (QueuedRequest& queued : requests) commands.push_back(std::move(queued.command));
+  origins.reserve(requests.size());
+  for (QueuedRequest& queued : requests) {
+    commands.push_back(std::move(queued.command));
+    origins.push_back(std::move(queued.by));
+  }
   const Clock::time_point began = Clock::now();
   memory_.skip_cycle = began < next_cycle_;
   Clock::duration cycle_took{};
@@ -84,7 +89,7 @@ void Loop::iteration(std::vector<QueuedRequest> requests) {
     return plan;
   };
   control::Iteration iteration =
-      control::run_iteration(state_, read_clock(), commands, memory_, cycle, explain::find_move_target);
+      control::run_iteration(state_, read_clock(), commands, memory_, cycle, explain::find_move_target, origins);
   if (cycle_took > kCheapCycle) next_cycle_ = Clock::now() + kPausePerCycle * cycle_took;
   again_ = iteration.again;
   wake_at_ = iteration.wake_at;

@@ -14,7 +14,9 @@ Error only_reads() { return {ErrorCode::kUnsupported, "a past state is read, and
 
 }  // namespace
 
-void PastService::submit(Command, std::function<void(Result<control::Reply>)> answer) { answer(only_reads()); }
+void PastService::submit(const Origin&, Command, std::function<void(Result<control::Reply>)> answer) {
+  answer(only_reads());
+}
 
 void PastService::read(const std::function<void(const api::View&)>& look) {
   explain::PendingReasons pending_reason(past_.state, past_.time);

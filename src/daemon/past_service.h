@@ -24,7 +24,8 @@ class PastService final : public api::Service {
   // What it refers to must outlive it.
   PastService(Past past, api::Service& now) : past_(std::move(past)), now_(now) {}
 
-  void submit(Command command, std::function<void(Result<control::Reply>)> answer) override;
+  void submit(const Origin& by, Command command, std::function<void(Result<control::Reply>)> answer) override;
+  void note_denial(const AccessDenied& denied) override { now_.note_denial(denied); }
   void read(const std::function<void(const api::View&)>& look) override;
   WhyAnswer explain(JobId job, const policy::Subject& viewer) override;
   Result<api::Forecast> forecast(const Command& command, const policy::Subject& viewer) override;

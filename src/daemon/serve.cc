@@ -305,7 +305,8 @@ bool end_jobs(Daemon& daemon, const sigset_t& signals) {
       });
     });
     if (!fresh.empty()) spdlog::info("cancelling {}", counted_jobs(fresh.size()));
-    for (const JobId id : fresh) daemon.service().submit(CancelJob{id, "admin"}, [](const Result<control::Reply>&) {});
+    for (const JobId id : fresh)
+      daemon.service().submit({}, CancelJob{id, "admin"}, [](const Result<control::Reply>&) {});
     const timespec pause{0, 100'000'000};
     if (left > 0 && ::sigtimedwait(&signals, nullptr, &pause) > 0) return false;
   }

@@ -41,25 +41,26 @@ Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
 }  // namespace
 
 DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
-                             const LogCheck& log_check, ServerClock& clock, const GpuUtilizationSampler* sampler,
-                             api::ServerFacts facts)
+                             const LogCheck& log_check, ServerClock& clock, AuditDesk& audit_desk,
+                             const GpuUtilizationSampler* sampler, api::ServerFacts facts)
     : inbox_(inbox),
       reader_(reader),
       log_(log),
       backend_(backend),
       log_check_(log_check),
       clock_(clock),
+      audit_desk_(audit_desk),
       sampler_(sampler),
       facts_(std::move(facts)),
       desk_(log),
       past_(log, *this) {}
 
-void DaemonService::submit(Command command, std::function<void(Result<control::Reply>)> answer) {
+void DaemonService::submit(const Origin& by, Command command, std::function<void(Result<control::Reply>)> answer) {
   if (std::holds_alternative<SubmitJob>(command)) {
     if (auto room = check_disk_reserve(facts_.data_dir); !room) return answer(room.error());
     if (auto ok = backend_.check(std::get<SubmitJob>(command).spec); !ok) return answer(ok.error());
   }
-  if (inbox_.put({std::move(command), answer})) return;
+  if (inbox_.put({std::move(command), answer, false, by})) return;
   answer(
       Error{ErrorCode::kUnavailable, "the server has too many requests waiting or is stopping; try again in a moment"});
 }

@@ -7,6 +7,7 @@
 
 #include "api/service.h"
 #include "backend/backend.h"
+#include "daemon/audit_desk.h"
 #include "daemon/billing_desk.h"
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
@@ -21,10 +22,11 @@ namespace berth::daemon {
 class DaemonService final : public api::Service {
  public:
   DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
-                const LogCheck& log_check, ServerClock& clock, const GpuUtilizationSampler* sampler,
-                api::ServerFacts facts);
+                const LogCheck& log_check, ServerClock& clock, AuditDesk& audit_desk,
+                const GpuUtilizationSampler* sampler, api::ServerFacts facts);
 
-  void submit(Command command, std::function<void(Result<control::Reply>)> answer) override;
+  void submit(const Origin& by, Command command, std::function<void(Result<control::Reply>)> answer) override;
+  void note_denial(const AccessDenied& denied) override { audit_desk_.denied(denied); }
   void read(const std::function<void(const api::View&)>& look) override;
   void at(const api::Moment& moment, std::function<void(Result<api::Service*>)> use) override {
     past_.at(moment, std::move(use));
@@ -60,6 +62,7 @@ class DaemonService final : public api::Service {
   backend::Backend& backend_;
   const LogCheck& log_check_;
   ServerClock& clock_;
+  AuditDesk& audit_desk_;
   const GpuUtilizationSampler* sampler_;  // null if utilization is not measured
   api::ServerFacts facts_;
   BillingDesk desk_;

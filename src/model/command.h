@@ -143,6 +143,17 @@ struct BlockSubject {
   bool blocked = true;
   std::string user;
 };
+// Writes down what was denied since the last time. It comes from the daemon, which counts.
+struct NoteDenials {
+  std::vector<AccessDenied> denials;
+};
+// Writes down that a log is read. The caller reads it only once this is durable.
+struct NoteLogRead {
+  LogRead read;
+};
+struct NoteSignIns {
+  std::vector<SignedIn> sign_ins;
+};
 
 // The commands from here on are reports of backends.
 struct RegisterNode {
@@ -179,10 +190,11 @@ struct ReportCheckpoint {
   std::int64_t step = 0;
 };
 
-using Command = std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode,
-                             RegisterNode, ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited,
-                             ReportCheckpoint, PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages,
-                             ConfirmClock, CreateToken, RevokeToken, ApplyPrices, CloseMonth, CorrectBill, MarkBudget,
-                             SetQueue, UndoQueueChange, BindRole, BlockSubject, SetRules>;
+using Command =
+    std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode, RegisterNode,
+                 ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited, ReportCheckpoint,
+                 PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages, ConfirmClock, CreateToken, RevokeToken,
+                 ApplyPrices, CloseMonth, CorrectBill, MarkBudget, SetQueue, UndoQueueChange, BindRole, BlockSubject,
+                 SetRules, NoteDenials, NoteLogRead, NoteSignIns>;
 
 }  // namespace berth

@@ -59,9 +59,24 @@ std::string_view kind_name(const Event& event) {
                                                                   "queue-change-ended",
                                                                   "role-bound",
                                                                   "subject-blocked",
-                                                                  "rules-set"});
+                                                                  "rules-set",
+                                                                  "access-denied",
+                                                                  "log-read",
+                                                                  "signed-in"});
   static_assert(kNames.size() == std::variant_size_v<Event>);
   return kNames[event.index()];
+}
+
+NodeId node_of(const Event& event) {
+  return std::visit(
+      [](const auto& one) {
+        if constexpr (requires { one.node; }) {
+          return one.node;
+        } else {
+          return NodeId::none();
+        }
+      },
+      event);
 }
 
 JobId job_of(const Event& event) {

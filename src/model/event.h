@@ -13,6 +13,7 @@
 #include "model/ids.h"
 #include "model/job.h"
 #include "model/node.h"
+#include "model/origin.h"
 #include "model/price_book.h"
 #include "model/queue_edit.h"
 #include "model/resources.h"
@@ -643,6 +644,53 @@ struct RulesSet {
   }
 };
 
+// Requests were denied: so many of one subject, for one verb and one object, between two times. They are counted in
+// memory and written at most once a minute (policy/denial_counter.h), so that a flood of them is few events.
+struct AccessDenied {
+  std::string subject;  // empty: nobody was proved; counted by the address
+  std::string proof;    // how it was authenticated, at the last of them
+  std::string address;  // of the last of them
+  std::string verb;     // empty: several; of requests without a valid proof "sign-in"
+  std::string queue;    // empty: the root, or several
+  JobId job;            // none(): no single job
+  std::uint64_t count = 0;
+  Timestamp first;
+  Timestamp last;
+  bool others = false;  // what did not fit the table; without a subject: of several subjects
+  static constexpr auto fields() {
+    return field_list(field("subject", &AccessDenied::subject), field("proof", &AccessDenied::proof),
+                      field("address", &AccessDenied::address), field("verb", &AccessDenied::verb),
+                      field("queue", &AccessDenied::queue), field("job", &AccessDenied::job),
+                      field("count", &AccessDenied::count), field("first", &AccessDenied::first),
+                      field("last", &AccessDenied::last), field_if_set("others", &AccessDenied::others));
+  }
+};
+
+// What the tasks of a job wrote was read by another subject than its owner. With a reason it was read by break-glass,
+// which the owner of the job sees.
+struct LogRead {
+  JobId job;
+  std::string queue;
+  std::string owner;  // the user of the job
+  std::string subject;
+  std::string reason = {};  // empty: a role allows it
+  static constexpr auto fields() {
+    return field_list(field("job", &LogRead::job), field("queue", &LogRead::queue), field("owner", &LogRead::owner),
+                      field("subject", &LogRead::subject), field_if_set("reason", &LogRead::reason));
+  }
+};
+
+// A subject of an identity provider signed in: on the web page, or a first request with its token after a long time.
+struct SignedIn {
+  std::string subject;
+  std::string proof;  // session, issuer
+  std::string address;
+  static constexpr auto fields() {
+    return field_list(field("subject", &SignedIn::subject), field("proof", &SignedIn::proof),
+                      field("address", &SignedIn::address));
+  }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
@@ -651,12 +699,13 @@ using Event =
                  AttemptShrunk, ReservationMade, ReservationDropped, StartsSought, ServiceUpdated, GuaranteeChanged,
                  MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged,
                  ClockConfirmed, TokenCreated, TokenRevoked, PricesApplied, MonthClosed, BillCorrected, BudgetMarked,
-                 QueueChanged, QueueChangeEnded, RoleBound, SubjectBlocked, RulesSet>;
+                 QueueChanged, QueueChangeEnded, RoleBound, SubjectBlocked, RulesSet, AccessDenied, LogRead, SignedIn>;
 
 struct EventRecord {
   Seq seq = 0;
   Timestamp time;
   Event event;
+  Origin by = {};  // of the first event of a change that a request asked for; else empty
 };
 
 // kind_name() returns the name of the alternative in kebab-case, such as "attempt-started". kind_of() returns its
@@ -666,5 +715,7 @@ inline std::uint16_t kind_of(const Event& event) { return static_cast<std::uint1
 
 // Returns the job that the event is about, or JobId::none().
 JobId job_of(const Event& event);
+// Returns the node that the event is about, or NodeId::none().
+NodeId node_of(const Event& event);
 
 }  // namespace berth

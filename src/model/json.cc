@@ -33,6 +33,7 @@ boost::json::object event_json(const EventRecord& record) {
   object.emplace("time", json_detail::write(record.time));
   object.emplace("kind", boost::json::string(kind_name(record.event)));
   std::visit([&](const auto& one) { json_detail::write_fields(one, object); }, record.event);
+  if (!record.by.empty()) object.emplace("by", json_detail::write(record.by));
   return object;
 }
 
@@ -44,7 +45,9 @@ Result<EventRecord> event_from_json(const boost::json::value& json) {
   if (!object.contains("seq") || !object.contains("time")) return invalid("an event has seq and time");
   if (!reader.read(object.at("seq"), record.seq)) return invalid("seq of " + reader.error());
   if (!reader.read(object.at("time"), record.time)) return invalid("time of " + reader.error());
-  if (!reader.read_choice(object, record.event, {"seq", "time", "kind"})) return invalid(reader.error());
+  if (const auto* by = object.if_contains("by"); by != nullptr && !reader.read(*by, record.by))
+    return invalid("by of " + reader.error());
+  if (!reader.read_choice(object, record.event, {"seq", "time", "kind", "by"})) return invalid(reader.error());
   return record;
 }
 

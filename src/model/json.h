@@ -23,7 +23,7 @@ boost::json::value to_json(const T& value);
 template <class T>
 Result<T> from_json(const boost::json::value& json, std::string_view where = {});
 
-// {"seq": 7, "time": "2026-11-21T08:15:30.250Z", "kind": "job-submitted", ...the event's fields}
+// {"seq": 7, "time": "2026-11-21T08:15:30.250Z", "kind": "job-submitted", ...the event's fields, "by": {...}}
 boost::json::object event_json(const EventRecord& record);
 Result<EventRecord> event_from_json(const boost::json::value& json);
 

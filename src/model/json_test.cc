@@ -109,6 +109,17 @@ TEST_CASE("an event's JSON is its sequence number, time, kind and fields") {
            R"("preemptor":9,"deadline":"1970-01-01T00:00:00.000Z","keep":0})");
 }
 
+TEST_CASE("an event that a request asked for says so, and reads back with it") {
+  const EventRecord record{7, {0}, TokenRevoked{"ci", "u"}, {"user:corp:ada", "issuer", "10.0.0.7", "r-1"}};
+  const auto json = event_json(record);
+  CHECK_EQ(json.at("by").at("subject").as_string(), "user:corp:ada");
+  CHECK_EQ(json.at("by").at("request").as_string(), "r-1");
+  const auto back = event_from_json(json);
+  REQUIRE_MESSAGE(back.has_value(), back.error().message);
+  CHECK(back->by == record.by);
+  CHECK_FALSE(event_json({7, {0}, TokenRevoked{"ci", "u"}}).contains("by"));
+}
+
 TEST_CASE("an id that names nothing is null") {
   CHECK_EQ(boost::json::serialize(event_json({1, {0}, StopBegan{}}).at("preemptor")), "null");
 }

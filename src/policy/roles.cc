@@ -41,6 +41,8 @@ constexpr std::array<Row, EnumNames<Verb>::kNames.size()> kTable{{
     {Verb::kManageRules,      {kNo, kNo, kNo, kAll, kNo, kNo, kNo, kAll}},
     {Verb::kChangeQueue,      {kNo, kNo, kNo, kAll, kNo, kNo, kAll, kAll}},
     {Verb::kManageRoles,      {kNo, kNo, kAll, kAll, kNo, kNo, kNo, kAll}},
+    {Verb::kSeeAudit,         {kNo, kNo, kNo, kAll, kNo, kAll, kNo, kAll}},
+    {Verb::kBreakGlass,       {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll}},
 }};
 // clang-format on
 

@@ -32,6 +32,8 @@ enum class Verb : std::uint8_t {
   kManageRules,       // try admission rules on the jobs of the past, and set them
   kChangeQueue,       // change limits of the queues below by command
   kManageRoles,       // grant and revoke roles, as far as may_grant() goes
+  kSeeAudit,          // who changed, tried and read what, of the queue and those below
+  kBreakGlass,        // read the log of a job that the role does not cover; the reason is kept and shown to its owner
 };
 
 // On which objects of its queue and the queues below a role has a verb.
@@ -52,6 +54,6 @@ namespace berth {
 BERTH_ENUM_NAMES(policy::Verb, "see-queue", "see-job", "read-log", "submit", "stop-job", "hold-job", "prioritize-job",
                  "move-job", "report-checkpoint", "see-usage", "see-nodes", "manage-nodes", "see-config",
                  "change-config", "see-events", "see-server", "confirm-clock", "manage-tokens", "manage-billing",
-                 "manage-rules", "change-queue", "manage-roles");
+                 "manage-rules", "change-queue", "manage-roles", "see-audit", "break-glass");
 BERTH_ENUM_NAMES(policy::Reach, "none", "own", "all");
 }  // namespace berth

@@ -1,4 +1,7 @@
-// What was changed by command beside the configuration file: limits of queues, roles, and subjects whose access ended.
+// What was changed by command beside the configuration file: limits of queues, roles, and subjects whose access ended;
+// and the logs that were read by break-glass.
+
+#include <algorithm>
 
 #include "state/state.h"
 
@@ -62,6 +65,16 @@ void State::on(const RulesSet& event) {
   queue_mut(queue->id).own_admission = event.rules;
 }
 
+void State::on(const LogRead& event) {
+  if (event.reason.empty()) return;
+  const auto same_job = [&](const BrokenGlass& one) { return one.job == event.job; };
+  const auto of_job = static_cast<std::size_t>(std::count_if(broken_glass_.begin(), broken_glass_.end(), same_job));
+  if (of_job >= kMostBrokenGlassOfJob)
+    broken_glass_.erase(std::find_if(broken_glass_.begin(), broken_glass_.end(), same_job));
+  if (broken_glass_.size() >= kMostBrokenGlass) broken_glass_.erase(broken_glass_.begin());
+  broken_glass_.push_back({event.job, event.subject, event.reason, now_});
+}
+
 std::vector<RoleBinding> State::bindings() const {
   std::vector<RoleBinding> all;
   for (const RoleBinding& binding : config_.roles) {
@@ -78,6 +91,7 @@ SavedDelegation State::saved_delegation() const {
                         {edits_.begin(), edits_.end()},
                         {granted_.begin(), granted_.end()},
                         {blocked_.begin(), blocked_.end()}};
+  saved.broken_glass = broken_glass_;
   for (const QueueState& queue : queues_) {
     if (!queue.own_admission.empty()) saved.rules.emplace_back(queue.id, queue.own_admission);
   }
@@ -89,6 +103,7 @@ bool State::load_delegation(SavedDelegation saved) {
   set_edits(std::move(edits), saved.file.value_or(config_));
   granted_.insert(saved.granted.begin(), saved.granted.end());
   blocked_.insert(saved.blocked.begin(), saved.blocked.end());
+  broken_glass_ = std::move(saved.broken_glass);
   for (auto& [id, rules] : saved.rules) {
     if (!id.valid() || id.index() >= queues_.size() || queues_[id.index()].removed) return false;
     queue_mut(id).own_admission = std::move(rules);

@@ -87,18 +87,36 @@ struct BindingOrigin {
   }
 };
 
-// What was changed by command beside the configuration file, as a checkpoint has it.
+// A log that was read by break-glass: by whom, when and why.
+struct BrokenGlass {
+  JobId job;
+  std::string subject;
+  std::string reason;
+  Timestamp time;
+  bool operator==(const BrokenGlass&) const = default;
+  static constexpr auto fields() {
+    return field_list(field("job", &BrokenGlass::job), field("subject", &BrokenGlass::subject),
+                      field("reason", &BrokenGlass::reason), field("time", &BrokenGlass::time));
+  }
+};
+
+// What was changed by command beside the configuration file, as a checkpoint has it; and whose logs were read by
+// break-glass.
 struct SavedDelegation {
   std::optional<ClusterConfig> file;  // absent: no queue is changed
   std::vector<std::pair<std::string, std::vector<QueueEdit>>> edits;
   std::vector<std::pair<RoleBinding, BindingOrigin>> granted;
   std::vector<std::pair<std::string, BindingOrigin>> blocked;
   std::vector<std::pair<QueueId, std::vector<AdmissionRule>>> rules = {};  // set by command, by queue
-  bool empty() const { return edits.empty() && granted.empty() && blocked.empty() && rules.empty(); }
+  std::vector<BrokenGlass> broken_glass = {};
+  bool empty() const {
+    return edits.empty() && granted.empty() && blocked.empty() && rules.empty() && broken_glass.empty();
+  }
   static constexpr auto fields() {
     return field_list(field("file", &SavedDelegation::file), field("edits", &SavedDelegation::edits),
                       field("granted", &SavedDelegation::granted), field("blocked", &SavedDelegation::blocked),
-                      field_if_set("rules", &SavedDelegation::rules));
+                      field_if_set("rules", &SavedDelegation::rules),
+                      field_if_set("broken_glass", &SavedDelegation::broken_glass));
   }
 };
 
@@ -228,6 +246,11 @@ class State {
   // Roles that were granted by command, and subjects whose access is ended.
   const std::map<RoleBinding, BindingOrigin>& granted() const { return granted_; }
   const std::map<std::string, BindingOrigin, std::less<>>& blocked() const { return blocked_; }
+  // Logs that were read by break-glass, oldest first: the last kMostBrokenGlass, and of one job the last
+  // kMostBrokenGlassOfJob. The jobs may have finished.
+  static constexpr std::size_t kMostBrokenGlass = 1000;
+  static constexpr std::size_t kMostBrokenGlassOfJob = 10;
+  const std::vector<BrokenGlass>& broken_glass() const { return broken_glass_; }
   // Returns the roles of the configuration and those that were granted, of subjects that are not blocked.
   std::vector<RoleBinding> bindings() const;
   // The price book in force; version 0: none was applied yet.
@@ -405,6 +428,9 @@ class State {
   void on(const RoleBound& event);
   void on(const SubjectBlocked& event);
   void on(const RulesSet& event);
+  void on(const AccessDenied&) {}
+  void on(const LogRead& event);
+  void on(const SignedIn&) {}
   void on(const PricesApplied& event);
   void on(const MonthClosed& event);
   void on(const BillCorrected&) {}
@@ -511,6 +537,7 @@ class State {
   std::set<std::pair<Timestamp, std::pair<std::uint64_t, std::string>>> lease_ends_;
   std::map<RoleBinding, BindingOrigin> granted_;
   std::map<std::string, BindingOrigin, std::less<>> blocked_;
+  std::vector<BrokenGlass> broken_glass_;
   std::uint64_t config_version_ = 0;
 
   JobTable<JobState> jobs_;

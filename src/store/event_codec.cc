@@ -32,6 +32,7 @@ Record to_record(const EventRecord& event, std::uint64_t epoch) {
   record.kind = kind_of(event.event);
   record.version = kVersion;
   record.payload = std::visit([](const auto& one) { return encode(one); }, event.event);
+  if (!event.by.empty()) record.payload += encode(event.by);
   return record;
 }
 
@@ -45,7 +46,12 @@ Result<EventRecord> to_event(const Record& record) {
   event.seq = record.seq;
   event.time = record.time;
   Decoder in(record.payload);
-  if (!decode_alternative<0>(in, record.kind, event.event) || !in.ok() || !in.at_end()) {
+  bool decoded = decode_alternative<0>(in, record.kind, event.event) && in.ok();
+  if (decoded && !in.at_end()) {
+    in.get(event.by);
+    decoded = in.ok() && in.at_end() && !event.by.empty();
+  }
+  if (!decoded) {
     return Error{ErrorCode::kCorrupt, where + " does not decode (kind " + std::to_string(record.kind) + ")"};
   }
   return event;

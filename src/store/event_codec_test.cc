@@ -93,6 +93,19 @@ TEST_CASE("a node that registered before nodes told of containers runs none") {
   CHECK(registered.spec.images.empty());
 }
 
+TEST_CASE("an event keeps the request that asked for it, and a record without one is as it was before") {
+  for (const Event& event : one_of_each(std::make_index_sequence<std::variant_size_v<Event>>())) {
+    EventRecord asked{7, Timestamp{1234}, event, {"token:ci", "token", "10.0.0.7", "r-1", "research", "n1"}};
+    const auto back = to_event(to_record(asked, 2));
+    REQUIRE(back.has_value());
+    CHECK(back->by == asked.by);
+    CHECK(encode(back->event) == encode(event));
+    asked.by = {};
+    CHECK(to_record(asked, 2).payload == std::visit([](const auto& one) { return encode(one); }, event));
+    CHECK(to_event(to_record(asked, 2))->by.empty());
+  }
+}
+
 TEST_CASE("a record that is no event is refused with its number") {
   const auto refused = [](const Record& record, ErrorCode code) {
     const auto event = to_event(record);

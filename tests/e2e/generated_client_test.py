@@ -130,7 +130,7 @@ READS = {"getHealth": [], "getReadiness": [], "getOpenApi": [], "getCluster": []
          "listJobs": [],
          "getJob": [1], "explainJob": [1], "listQueues": [], "getQueue": ["research/nlp"], "explainShare": ["research"],
          "listNodes": [], "getNode": ["n1"], "listMaintenance": [], "getCapacity": [], "getAdvice": [], "getUsage": [],
-         "getPrices": [], "listRules": [], "getBill": [], "listEvents": [], "getSnapshot": []}
+         "getPrices": [], "listRules": [], "getBill": [], "listEvents": [], "listAudit": [], "getSnapshot": []}
 NOT_JSON = {"getMetrics": [], "getJobLog": [1]}
 
 

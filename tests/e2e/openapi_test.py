@@ -89,6 +89,7 @@ CALLS = [
     ("closeMonth", "POST", "/v1/months/2020-01/close", None),
     ("correctBill", "POST", "/v1/months/2020-01/corrections", {"queue": "a", "amount_micro": -5, "reason": "a node was lost"}),
     ("listEvents", "GET", "/v1/events?from=1", None),
+    ("listAudit", "GET", "/v1/audit?verb=submit", None),
     ("getSnapshot", "GET", "/v1/snapshot", None),
     ("cancelJob", "DELETE", "/v1/jobs/1", None),
     ("releaseJob", "POST", "/v1/jobs/2/release", None),

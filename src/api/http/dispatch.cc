@@ -301,12 +301,18 @@ std::variant<Admitted, Response, Waiting> decide(Head head, const Target& target
     if (!found.subject && found.until_known) return Waiting{std::move(found.until_known)};
     if (!found.subject) {
       if (auto wait = pass_gate(gate, request, peer)) return *wait;
+      if (gate.unauthenticated) gate.unauthenticated(address_of(peer.address));
       return unauthenticated(peer, found.refusal);
     }
     if (found.subject->proof == kByCertificate && is_of_another_site(request)) {
       return problem(403, "cross-site", "a page of another site asks with the browser's certificate; that is refused");
     }
     if (auto refusal = refuse_forged(request, found)) return *refusal;
+    const bool signed_in = found.subject->proof == kByIssuer || found.subject->proof == kBySession;
+    if (signed_in && gate.signed_in) {
+      const std::string session = found.change_token.empty() ? "" : text_of(digest_of(found.change_token));
+      gate.signed_in(*found.subject, session, address_of(peer.address));
+    }
     request.subject = found.subject->name;
     request.principal = std::move(*found.subject);
   }

@@ -6,8 +6,10 @@
 #include <boost/json/object.hpp>
 
 #include "api/http/authenticator.h"
+#include "api/routes/log_access.h"
 #include "api/routes/request_reading.h"
 #include "base/check.h"
+#include "policy/audit.h"
 
 namespace berth::api {
 namespace {
@@ -45,6 +47,7 @@ constexpr std::array kRules{
     Rule{"getAdvice", On::kCluster, Verb::kSeeServer},
     Rule{"getClock", On::kCluster, Verb::kSeeServer},
     Rule{"confirmClock", On::kCluster, Verb::kConfirmClock},
+    Rule{"listAudit", On::kRows, Verb::kSeeAudit},
     Rule{"getSnapshot", On::kCluster, Verb::kSeeEvents},
     Rule{"listEvents", On::kCluster, Verb::kSeeEvents},
     Rule{"getUsage", On::kRows, Verb::kSeeUsage},
@@ -108,11 +111,76 @@ const Rule& rule_of(const std::string& operation) {
   return *rule;
 }
 
-// The queue and the owner of a job, whether it lives or has finished; nothing if there is none.
-struct JobObject {
-  std::string queue;
-  std::string owner;
-};
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+std::optional<Error> refuse_object(Service& service, const Request& request, Verb verb, const Object& object,
+                                   JobId job = JobId::none()) {
+  const Decision decision = policy::authorize(request.principal, verb, object);
+  if (decision.allowed) return std::nullopt;
+  return denial(service, request, verb, object, decision, job);
+}
+
+// A log that no role covers is read by break-glass, or not at all.
+std::optional<Error> refuse_log(Service& service, const Request& request, const Object& object, JobId job) {
+  if (policy::authorize(request.principal, Verb::kReadLog, object).allowed) return std::nullopt;
+  const bool may_break_glass = policy::authorize(request.principal, Verb::kBreakGlass, object).allowed;
+  if (may_break_glass && request.query.contains(kBreakGlassParameter)) return std::nullopt;
+  auto refusal = refuse_object(service, request, Verb::kReadLog, object, job);
+  if (may_break_glass)
+    refusal->message += "; or state why (break_glass, `berth logs --break-glass REASON`), which its owner sees";
+  return refusal;
+}
+
+// A job that the subject may not see is refused as one that does not exist.
+std::optional<Error> refuse_job(Service& service, const Request& request, Verb verb) {
+  if (policy::may_do_everything(request.principal)) return std::nullopt;
+  const auto id = job_id_of(request);
+  if (!id) return std::nullopt;  // the handler says what is wrong with it
+  const auto job = job_object(service, *id);
+  if (!job) return not_found("no such job " + std::to_string(id->value()));
+  const Object object{job->queue, job->owner};
+  if (refuse_object(service, request, Verb::kSeeJob, object, *id))
+    return not_found("no such job " + std::to_string(id->value()));
+  if (verb != Verb::kReadLog) return refuse_object(service, request, verb, object, *id);
+  return refuse_log(service, request, object, *id);
+}
+
+std::optional<Error> refuse_rows(Service& service, const Request& request, Verb verb) {
+  if (policy::reach_anywhere(request.principal, verb) != policy::Reach::kNone) return std::nullopt;
+  return denial(service, request, verb, {}, policy::authorize(request.principal, verb, {{}, request.principal.user}));
+}
+
+std::optional<Error> refuse(Service& service, const Request& request, const Rule& rule) {
+  switch (rule.on) {
+    case On::kAnyone:
+      return std::nullopt;
+    case On::kCluster:
+      return refuse_object(service, request, rule.verb, {});
+    case On::kQueue: {
+      const std::string& path = request.path_params.at("path");
+      if (refuse_object(service, request, rule.verb, {path}))
+        return not_found("no such queue '" + path.substr(0, 200) + "'");
+      return std::nullopt;
+    }
+    case On::kParent: {
+      const std::string path = request.path_params.at("path");
+      if (refuse_object(service, request, Verb::kSeeQueue, {path}))
+        return not_found("no such queue '" + path.substr(0, 200) + "'");
+      const std::string above = parent_of(path);
+      return refuse_object(service, request, rule.verb, {above});
+    }
+    case On::kJob:
+      return refuse_job(service, request, rule.verb);
+    case On::kRows:
+      return refuse_rows(service, request, rule.verb);
+  }
+  return Error{ErrorCode::kDenied, "denied"};
+}
+
+}  // namespace
 
 std::optional<JobObject> job_object(Service& service, JobId id) {
   std::optional<JobObject> found;
@@ -124,65 +192,22 @@ std::optional<JobObject> job_object(Service& service, JobId id) {
   return found;
 }
 
-std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "" : path.substr(0, slash);
-}
-
-std::optional<Error> refuse_object(const Request& request, Verb verb, const Object& object) {
-  const Decision decision = policy::authorize(request.principal, verb, object);
-  if (decision.allowed) return std::nullopt;
-  return denial(request, verb, object, decision);
-}
-
-// A job that the subject may not see is refused as one that does not exist.
-std::optional<Error> refuse_job(Service& service, const Request& request, Verb verb) {
-  if (policy::may_do_everything(request.principal)) return std::nullopt;
-  const auto id = job_id_of(request);
-  if (!id) return std::nullopt;  // the handler says what is wrong with it
-  const auto job = job_object(service, *id);
-  if (!job) return not_found("no such job " + std::to_string(id->value()));
-  const Object object{job->queue, job->owner};
-  if (refuse_object(request, Verb::kSeeJob, object)) return not_found("no such job " + std::to_string(id->value()));
-  return refuse_object(request, verb, object);
-}
-
-std::optional<Error> refuse_rows(const Request& request, Verb verb) {
-  if (policy::reach_anywhere(request.principal, verb) != policy::Reach::kNone) return std::nullopt;
-  return denial(request, verb, {}, policy::authorize(request.principal, verb, {{}, request.principal.user}));
-}
-
-std::optional<Error> refuse(Service& service, const Request& request, const Rule& rule) {
-  switch (rule.on) {
-    case On::kAnyone:
-      return std::nullopt;
-    case On::kCluster:
-      return refuse_object(request, rule.verb, {});
-    case On::kQueue: {
-      const std::string& path = request.path_params.at("path");
-      if (refuse_object(request, rule.verb, {path})) return not_found("no such queue '" + path.substr(0, 200) + "'");
-      return std::nullopt;
-    }
-    case On::kParent: {
-      const std::string path = request.path_params.at("path");
-      if (refuse_object(request, Verb::kSeeQueue, {path}))
-        return not_found("no such queue '" + path.substr(0, 200) + "'");
-      const std::string above = parent_of(path);
-      return refuse_object(request, rule.verb, {above});
-    }
-    case On::kJob:
-      return refuse_job(service, request, rule.verb);
-    case On::kRows:
-      return refuse_rows(request, rule.verb);
-  }
-  return Error{ErrorCode::kDenied, "denied"};
-}
-
-}  // namespace
-
 policy::Subject admin_subject() { return {.name = "admin", .user = "admin", .roles = {{"admin", Role::kAdmin, ""}}}; }
 
-Error denial(const Request& request, Verb verb, const Object& object, const Decision& decision) {
+void note_denied(Service& service, const Request& request, Verb verb, const Object& object, JobId job) {
+  AccessDenied denied;
+  denied.subject = request.subject;
+  denied.proof = request.principal.proof;
+  denied.address = without_port(request.peer);
+  denied.verb = name_of(verb);
+  denied.queue = policy::audit_text(object.queue);
+  denied.job = job;
+  service.note_denial(denied);
+}
+
+Error denial(Service& service, const Request& request, Verb verb, const Object& object, const Decision& decision,
+             JobId job) {
+  note_denied(service, request, verb, object, job);
   std::string text =
       request.principal.name + " may not " + std::string(name_of(verb)) +
       (object.queue.empty() ? " in this cluster" : " in queue " + std::string(object.queue).substr(0, 200));

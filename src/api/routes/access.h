@@ -3,6 +3,8 @@
 // routes with an operation that has no rule ends the server at start (make_router).
 
 #include <boost/json/fwd.hpp>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,9 +17,21 @@ namespace berth::api {
 // The subject of the token in the data directory: an admin at the root.
 policy::Subject admin_subject();
 
-// What is said to a subject that is denied: verb, object, and the least role that could.
-Error denial(const http::Request& request, policy::Verb verb, const policy::Object& object,
-             const policy::Decision& decision);
+// Counts the request among those that were denied (Service::note_denial).
+void note_denied(Service& service, const http::Request& request, policy::Verb verb, const policy::Object& object,
+                 JobId job = JobId::none());
+
+// Counts it likewise, and returns what is said to a subject that is denied: verb, object, and the least role that
+// could.
+Error denial(Service& service, const http::Request& request, policy::Verb verb, const policy::Object& object,
+             const policy::Decision& decision, JobId job = JobId::none());
+
+// The queue and the owner of a job, whether it lives or has finished; nothing if there is none.
+struct JobObject {
+  std::string queue;
+  std::string owner;
+};
+std::optional<JobObject> job_object(Service& service, JobId id);
 
 // Returns true if the subject may see the job, whether it lives or has finished. False also if there is none, but for a
 // subject that sees all jobs.

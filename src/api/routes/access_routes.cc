@@ -69,7 +69,7 @@ void check_access(Service& service, const Request& request, const Responder& res
   if (!name.empty() && name != subject.name) {
     const policy::Decision may_ask = policy::authorize(request.principal, policy::Verb::kSeeConfig, {});
     if (!may_ask.allowed) {
-      responder.fail(denial(request, policy::Verb::kSeeConfig, {}, may_ask));
+      responder.fail(denial(service, request, policy::Verb::kSeeConfig, {}, may_ask));
       return;
     }
     service.read([&](const View& view) { subject = named_subject(view, request, name); });

@@ -52,12 +52,14 @@ void put_prices(Service& service, const Request& request, const Responder& respo
     responder.fail(book.error());
     return;
   }
-  service.submit(ApplyPrices{std::move(*book), request.subject}, [responder](const Result<control::Reply>& reply) {
-    if (reply)
-      responder.send(json_answer(json::object{{"version", reply->version}, {"unchanged", reply->unchanged}}));
-    else
-      responder.fail(reply.error());
-  });
+  service.submit(
+      origin_of(request), ApplyPrices{std::move(*book), request.subject},
+      [responder](const Result<control::Reply>& reply) {
+        if (reply)
+          responder.send(json_answer(json::object{{"version", reply->version}, {"unchanged", reply->unchanged}}));
+        else
+          responder.fail(reply.error());
+      });
 }
 
 void diff_prices(Service& service, const Request& request, const Responder& responder) {
@@ -259,12 +261,13 @@ void close_month(Service& service, const Request& request, const Responder& resp
                       {"hash", closing->hash},
                       {"total", money_text(closing->total_micro)},
                       {"price_version", closing->price_version}};
-  service.submit(CloseMonth{std::move(*closing)}, [responder, answer](const Result<control::Reply>& reply) {
-    if (reply)
-      responder.send(json_answer(answer));
-    else
-      responder.fail(reply.error());
-  });
+  service.submit(origin_of(request), CloseMonth{std::move(*closing)},
+                 [responder, answer](const Result<control::Reply>& reply) {
+                   if (reply)
+                     responder.send(json_answer(answer));
+                   else
+                     responder.fail(reply.error());
+                 });
 }
 
 constexpr std::int64_t kMostCorrectionMicro = 100'000'000 * kMicro;
@@ -309,12 +312,13 @@ void correct_bill(Service& service, const Request& request, const Responder& res
   }
   json::object answer{
       {"month", correction->month}, {"queue", correction->queue}, {"amount", money_text(correction->amount_micro)}};
-  service.submit(CorrectBill{std::move(*correction)}, [responder, answer](const Result<control::Reply>& reply) {
-    if (reply)
-      responder.send(json_answer(answer, 201));
-    else
-      responder.fail(reply.error());
-  });
+  service.submit(origin_of(request), CorrectBill{std::move(*correction)},
+                 [responder, answer](const Result<control::Reply>& reply) {
+                   if (reply)
+                     responder.send(json_answer(answer, 201));
+                   else
+                     responder.fail(reply.error());
+                 });
 }
 
 std::vector<http::ParameterDoc> bill_parameters() {

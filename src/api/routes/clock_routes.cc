@@ -41,7 +41,7 @@ void confirm(Service& service, const Request& request, const Responder& responde
     responder.fail(confirmable.error());
     return;
   }
-  service.submit(ConfirmClock{clock.wall_offset_ms, request.subject},
+  service.submit(origin_of(request), ConfirmClock{clock.wall_offset_ms, request.subject},
                  [&service, responder](const Result<control::Reply>& reply) {
                    if (!reply) {
                      responder.fail(reply.error());

@@ -360,7 +360,8 @@ Schema event() {
       object("An event, with further members by its kind (docs/api.md).",
              {{"seq", integer("Its place in the log.")},
               {"time", time("When it happened.")},
-              {"kind", word("What happened.", event_kinds(std::make_index_sequence<std::variant_size_v<Event>>()))}});
+              {"kind", word("What happened.", event_kinds(std::make_index_sequence<std::variant_size_v<Event>>()))},
+              {"by?", map("The request that asked for it: subject, proof, address, request.", text("One."))}});
   schema["additionalProperties"] = true;
   return schema;
 }

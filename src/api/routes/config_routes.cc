@@ -7,6 +7,7 @@
 #include "api/routes/documents.h"
 #include "api/routes/json_text.h"
 #include "api/routes/queue_edit_view.h"
+#include "api/routes/request_reading.h"
 #include "api/routes/route_groups.h"
 #include "control/config_change.h"
 #include "control/envelope.h"
@@ -88,7 +89,7 @@ void put_config(Service& service, const Request& request, const Responder& respo
     return;
   }
   service.submit(
-      ApplyConfig{std::move(*config), request.subject, *version},
+      origin_of(request), ApplyConfig{std::move(*config), request.subject, *version},
       [responder, expected = version->value_or(0)](const Result<control::Reply>& reply) {
         if (!reply) {
           responder.fail(reply.error());

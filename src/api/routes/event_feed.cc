@@ -33,6 +33,11 @@ http::StreamEvent stream_event(const EventRecord& record) {
           .data = boost::json::serialize(event_json(record))};
 }
 
+std::optional<http::StreamEvent> stream_event(const EventRecord& record, const EventFilter& filter) {
+  if (!filter.wants(record)) return std::nullopt;
+  return filter.view ? filter.view(record) : stream_event(record);
+}
+
 void EventFeed::start(Service& service, http::Stream stream, EventFilter filter, Seq from,
                       std::shared_ptr<EventPages> pages) {
   const std::shared_ptr<EventFeed> feed(
@@ -50,7 +55,7 @@ EventPage EventFeed::make_page(const std::vector<EventRecord>& events, Seq from)
   std::string text;
   std::size_t taken = 0;
   for (; taken < events.size() && text.size() < kPageBytes; ++taken) {
-    if (filter_.wants(events[taken])) text += *http::encode(stream_event(events[taken]), stream_.format());
+    if (const auto shown = stream_event(events[taken], filter_)) text += *http::encode(*shown, stream_.format());
     page.next = events[taken].seq + 1;
   }
   page.at_end = events.size() < kPage && taken == events.size();
@@ -105,7 +110,11 @@ void EventFeed::on_durable(const LiveEvent& event) {
   const std::lock_guard lock(mutex_);
   watched_ = seq;
   if (!live_ || seq < next_) return;
-  if (filter_.wants(event.record)) stream_.send(encoded(event, stream_.format()));
+  if (filter_.view) {
+    if (const auto shown = stream_event(event.record, filter_)) stream_.send(http::encode(*shown, stream_.format()));
+  } else if (filter_.wants(event.record)) {
+    stream_.send(encoded(event, stream_.format()));
+  }
   next_ = seq + 1;
 }
 

@@ -8,6 +8,7 @@
 // a reader that is too slow is dropped by its stream; it comes back with Last-Event-ID.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,11 +26,15 @@ namespace berth::api {
 struct EventFilter {
   std::string kind;  // empty: all
   std::optional<JobId> job;
+  // What is sent of an event instead of itself, or nothing: the event is left out.
+  std::function<std::optional<http::StreamEvent>(const EventRecord&)> view = {};
   bool wants(const EventRecord& record) const;
-  bool wants_all() const { return kind.empty() && !job; }
+  bool wants_all() const { return kind.empty() && !job && !view; }
 };
 
 http::StreamEvent stream_event(const EventRecord& record);
+// What is sent of the event with this filter; nothing if it is left out.
+std::optional<http::StreamEvent> stream_event(const EventRecord& record, const EventFilter& filter);
 
 class EventFeed : public std::enable_shared_from_this<EventFeed> {
  public:

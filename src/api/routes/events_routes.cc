@@ -1,11 +1,11 @@
 // The events that made the state what it is: by pages, or as a stream that goes on.
 
 #include <boost/json/array.hpp>
-#include <charconv>
 #include <limits>
 #include <optional>
 
 #include "api/routes/event_feed.h"
+#include "api/routes/event_start.h"
 #include "api/routes/json_text.h"
 #include "api/routes/request_reading.h"
 #include "api/routes/route_groups.h"
@@ -26,49 +26,11 @@ using http::Responder;
 constexpr std::size_t kRowsPerCall = 5000;  // looked at for one answer with a filter; next_from goes on from there
 constexpr std::size_t kEventsPerPage = 500;
 
-bool wants_stream(const Request& request) {
-  if (const auto follow = request.query_value("follow")) return *follow == "true";
-  return request.header("accept").find("text/event-stream") != std::string_view::npos;
-}
-
-// What was sent last wins over `from`: a client that reconnects repeats its first request and adds Last-Event-ID.
-Result<Seq> start_of(const Request& request) {
-  if (!request.last_event_id.empty()) {
-    const std::string& text = request.last_event_id;
-    Seq last = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), last);
-    if (error != std::errc() || end != text.data() + text.size() || last >= std::numeric_limits<std::int64_t>::max()) {
-      return invalid("Last-Event-ID must be the id of an event, a number");
-    }
-    return last + 1;
-  }
-  return static_cast<Seq>(std::max<std::int64_t>(integer_of(request, "from", 1), 1));
-}
-
 EventFilter filter_of(const Request& request) {
-  EventFilter filter{.kind = text_of(request, "kind"), .job = {}};
+  EventFilter filter{.kind = text_of(request, "kind"), .job = {}, .view = {}};
   const std::int64_t job = integer_of(request, "job", 0);
   if (job != 0) filter.job = JobId(static_cast<std::uint64_t>(job));
   return filter;
-}
-
-// Refuses to go on behind an event that there is not yet. The log is then not the one that the client followed, for
-// example after a backup was restored: its events up to that number would be missed in silence.
-std::optional<http::Response> refuse_beyond_end(Service& service, const Request& request, Seq from) {
-  const Seq last_seen = from - 1;
-  if (request.last_event_id.empty() || last_seen == 0) return std::nullopt;
-  const auto seen = service.events(last_seen, 1);
-  if (!seen || !seen->empty()) return std::nullopt;
-  return http::problem(410, "beyond-end",
-                       "there is no event " + std::to_string(last_seen) +
-                           " (Last-Event-ID): this is not the log that was followed, but perhaps a restored backup; "
-                           "begin again from a snapshot");
-}
-
-// An archived start is gone for good: 410, and a snapshot is where to begin again.
-http::Response refusal(const Error& error) {
-  if (error.code == ErrorCode::kNotFound) return http::problem(410, "gone", error.message);
-  return http::problem(error);
 }
 
 http::Response list_events(Service& service, const EventFilter& filter, Seq from, std::size_t limit) {
@@ -77,7 +39,7 @@ http::Response list_events(Service& service, const EventFilter& filter, Seq from
   bool more = true;
   while (more && items.size() < limit && seen < kRowsPerCall) {
     const auto events = service.events(from, kEventsPerPage);
-    if (!events) return refusal(events.error());
+    if (!events) return event_refusal(events.error());
     more = events.value().size() == kEventsPerPage;
     for (const EventRecord& record : events.value()) {
       if (items.size() == limit) break;
@@ -94,7 +56,7 @@ http::Response list_events(Service& service, const EventFilter& filter, Seq from
 void stream_events(Service& service, const Request& request, const Responder& responder, EventFilter filter, Seq from,
                    const std::shared_ptr<EventPages>& pages) {
   if (const auto first = service.events(from, 1); !first) {
-    responder.send(refusal(first.error()));
+    responder.send(event_refusal(first.error()));
     return;
   }
   http::Stream stream = responder.stream(request.stream_format);
@@ -103,7 +65,7 @@ void stream_events(Service& service, const Request& request, const Responder& re
 
 void get_events(Service& service, const Request& request, const Responder& responder,
                 const std::shared_ptr<EventPages>& pages) {
-  const auto from = start_of(request);
+  const auto from = event_start_of(request);
   if (!from) {
     responder.fail(from.error());
     return;
@@ -111,7 +73,7 @@ void get_events(Service& service, const Request& request, const Responder& respo
   EventFilter filter = filter_of(request);
   if (const auto beyond = refuse_beyond_end(service, request, *from)) {
     responder.send(*beyond);
-  } else if (wants_stream(request)) {
+  } else if (wants_event_stream(request)) {
     stream_events(service, request, responder, std::move(filter), *from, pages);
   } else {
     const std::int64_t limit = integer_of(request, "limit", kDefaultLimit);

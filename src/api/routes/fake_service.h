@@ -80,10 +80,11 @@ class FakeService : public Service {
   // A stream that ends gives up its watch: the table of watchers has to be there for it.
   ~FakeService() override { std::exchange(watchers, {}).clear(); }
 
-  Result<control::Reply> run(const Command& command) {
+  Result<control::Reply> run(const Command& command, const Origin& by = {}) {
     now.ms += 1000;
     const std::vector<Command> commands{command};
-    auto first = control::run_iteration(state, now, commands, memory_, first_fit_cycle, first_fit_elsewhere);
+    const std::vector<Origin> origins{by};
+    auto first = control::run_iteration(state, now, commands, memory_, first_fit_cycle, first_fit_elsewhere, origins);
     take(first);
     for (bool again = first.cycle_ran; again;) {
       auto iteration = control::run_iteration(state, now, {}, memory_, first_fit_cycle);
@@ -102,13 +103,14 @@ class FakeService : public Service {
     }
   }
 
-  void submit(Command command, std::function<void(Result<control::Reply>)> answer) override {
+  void submit(const Origin& by, Command command, std::function<void(Result<control::Reply>)> answer) override {
     if (full) {
       answer(Error{ErrorCode::kUnavailable, "the inbox is full"});
       return;
     }
-    answer(run(command));
+    answer(run(command, by));
   }
+  void note_denial(const AccessDenied& denied) override { denials.push_back(denied); }
   void read(const std::function<void(const View&)>& look) override {
     ++looks;
     look(View{state, now, {}, [this] { return gpu_utilization; }});
@@ -290,6 +292,7 @@ class FakeService : public Service {
   Timestamp now{1'700'000'000'000};
   std::vector<EventRecord> log;
   std::vector<PastJob> past;
+  std::vector<AccessDenied> denials;
   std::map<std::uint64_t, Watcher> watchers;
   Seq archived_below = 0;
   std::size_t looks = 0;  // calls that look at the state, the log or files

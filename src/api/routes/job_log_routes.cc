@@ -1,7 +1,9 @@
 // What a job's tasks wrote.
 
 #include <limits>
+#include <memory>
 
+#include "api/routes/log_access.h"
 #include "api/routes/request_reading.h"
 #include "api/routes/route_groups.h"
 
@@ -99,10 +101,14 @@ Result<LogQuery> read_query(Service& service, const Request& request) {
   return query;
 }
 
-void get_log(Service& service, const Request& request, const Responder& responder) {
+void get_log(Service& service, LogAccess& access, const Request& request, const Responder& responder) {
   const auto query = read_query(service, request);
   if (!query) {
     responder.fail(query.error());
+    return;
+  }
+  if (const auto noted = access.note(service, request, query->job); !noted) {
+    responder.fail(noted.error());
     return;
   }
   const std::uint32_t attempt = query->attempt;
@@ -147,8 +153,13 @@ void add_job_log_routes(http::Router& router, Service& service) {
                     integer_parameter("attempt", "Which attempt; the current or last one if absent.", 1, kMost32),
                     integer_parameter("task", "Which task; 0 if absent.", 0, kMost32), stream,
                     integer_parameter("from", "First byte; a negative one counts from the end.", -kMost, kMost),
-                    integer_parameter("limit", "At most so many bytes; 65536 if absent.", 1, kMaxLogBytes)}},
-       .handler = [&service](const Request& request, const Responder& to) { get_log(service, request, to); }});
+                    integer_parameter("limit", "At most so many bytes; 65536 if absent.", 1, kMaxLogBytes),
+                    query_parameter(kBreakGlassParameter,
+                                    "Why the log of a job is read that no role of yours covers; takes the verb "
+                                    "break-glass. It is in the audit, and the owner of the job sees it.")}},
+       .handler = [&service, access = std::make_shared<LogAccess>()](const Request& request, const Responder& to) {
+         get_log(service, *access, request, to);
+       }});
 }
 
 }  // namespace berth::api

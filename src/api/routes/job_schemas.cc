@@ -143,15 +143,20 @@ Schema summary() {
 Schema in_full() {
   Schema job = summary();
   job["description"] = "A job in full.";
-  const Schema more = object("", {{"estimate?", reference("Estimate")},
-                                  {"slip_s?", integer("Seconds that its start came later than was first held.")},
-                                  {"nomination?", reference("Nomination")},
-                                  {"simulated_gpus?", boolean("Nodes that it runs on, ran on or is nominated to have "
-                                                              "simulated GPUs.")},
-                                  {"driven?", reference("GpuUtilizationUse")},
-                                  {"tasks", list("The tasks of its running attempt.", reference("Task"))},
-                                  {"past", list("Its earlier attempts.", reference("Attempt"))},
-                                  {"spec", reference("JobDocument")}});
+  const Schema more = object(
+      "",
+      {{"estimate?", reference("Estimate")},
+       {"slip_s?", integer("Seconds that its start came later than was first held.")},
+       {"nomination?", reference("Nomination")},
+       {"simulated_gpus?", boolean("Nodes that it runs on, ran on or is nominated to have "
+                                   "simulated GPUs.")},
+       {"driven?", reference("GpuUtilizationUse")},
+       {"tasks", list("The tasks of its running attempt.", reference("Task"))},
+       {"past", list("Its earlier attempts.", reference("Attempt"))},
+       {"break_glass?",
+        list("By whom its log was read by break-glass, oldest first.",
+             object("A read.", {{"subject", text("By whom.")}, {"reason", text("Why.")}, {"time", time("When.")}}))},
+       {"spec", reference("JobDocument")}});
   for (const auto& [name, member] : more.at("properties").as_object()) job["properties"].as_object()[name] = member;
   for (const auto& name : more.at("required").as_array()) job["required"].as_array().push_back(name);
   return job;

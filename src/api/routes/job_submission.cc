@@ -17,14 +17,14 @@ namespace {
 using http::Request;
 
 // Sets the queue of a job that names none: the only leaf queue in which its subject may submit.
-Result<void> choose_queue(const state::State& state, JobSpec& spec, const Request& request) {
+Result<void> choose_queue(Service& service, const state::State& state, JobSpec& spec, const Request& request) {
   std::vector<std::string> allowed;
   for (const state::QueueState& queue : state.queues()) {
     if (queue.removed || !queue.is_leaf() || queue.id == state.root()) continue;
     const policy::Object object{queue.path, spec.user};
     if (policy::authorize(request.principal, policy::Verb::kSubmit, object).allowed) allowed.push_back(queue.path);
   }
-  if (allowed.empty()) return denial(request, policy::Verb::kSubmit, {}, {.needs = Role::kMember});
+  if (allowed.empty()) return denial(service, request, policy::Verb::kSubmit, {}, {.needs = Role::kMember});
   if (allowed.size() == 1) {
     spec.queue = allowed.front();
     return {};
@@ -42,15 +42,17 @@ std::optional<Error> refuse_submission(Service& service, JobSpec& spec, const Re
   if (policy::authorize(subject, policy::Verb::kSubmit, {{}, spec.user}).allowed) return std::nullopt;
   if (spec.queue.empty()) {
     Result<void> chosen;
-    service.read([&](const View& view) { chosen = choose_queue(view.state, spec, request); });
+    service.read([&](const View& view) { chosen = choose_queue(service, view.state, spec, request); });
     if (!chosen) return chosen.error();
   }
   const policy::Object object{spec.queue, spec.user};
   const policy::Decision decision = policy::authorize(subject, policy::Verb::kSubmit, object);
   if (decision.allowed) return std::nullopt;
-  if (policy::authorize(subject, policy::Verb::kSubmit, {spec.queue, subject.user}).allowed)
+  if (policy::authorize(subject, policy::Verb::kSubmit, {spec.queue, subject.user}).allowed) {
+    note_denied(service, request, policy::Verb::kSubmit, object);
     return Error{ErrorCode::kDenied, "user: this token may submit as '" + subject.user + "' only"};
-  return denial(request, policy::Verb::kSubmit, object, decision);
+  }
+  return denial(service, request, policy::Verb::kSubmit, object, decision);
 }
 
 std::optional<Role> submitting_role(const policy::Subject& subject, const JobSpec& spec) {

@@ -303,6 +303,21 @@ json::object attempt_view(const AttemptRecord& record, const Names& names) {
   return view;
 }
 
+std::vector<state::BrokenGlass> broken_glass_of(const State& state, JobId id) {
+  std::vector<state::BrokenGlass> found;
+  for (const state::BrokenGlass& one : state.broken_glass()) {
+    if (one.job == id) found.push_back(one);
+  }
+  return found;
+}
+
+json::array broken_glass_view(const std::vector<state::BrokenGlass>& broken_glass) {
+  json::array view;
+  for (const state::BrokenGlass& one : broken_glass)
+    view.push_back(json::object{{"subject", one.subject}, {"reason", one.reason}, {"time", to_iso8601(one.time)}});
+  return view;
+}
+
 }  // namespace
 
 JobPhase phase_of(const State& state, const JobState& job) {
@@ -339,6 +354,7 @@ ShownJob show_row(const View& view, const JobState& job) {
 
 ShownJob show_by_itself(const View& view, const JobState& job) {
   ShownJob shown = show_row(view, job);
+  shown.broken_glass = broken_glass_of(view.state, job.id);
   if (!job.attempt) return shown;
   const GpuUtilization gpu_utilization = view.measured();
   if (const JobGpuUtilization* measured = gpu_utilization.of(job.id, job.attempt->number))
@@ -351,6 +367,7 @@ ShownJob show_past_job(const State& state, PastJob past) {
   const std::optional<Children> children =
       past.job.is_parent() ? std::optional(children_of(state, past.job)) : std::nullopt;
   const std::int64_t gpu_milli_ms = past.job.past_service;
+  auto broken_glass = broken_glass_of(state, past.job.id);
   return {.job = std::move(past.job),
           .phase = JobPhase::kFinished,
           .within = {},
@@ -361,7 +378,9 @@ ShownJob show_past_job(const State& state, PastJob past) {
           .code = past.code,
           .gpu_milli_ms = gpu_milli_ms,
           .estimate = {},
-          .names = std::move(names)};
+          .names = std::move(names),
+          .gpu_utilization = {},
+          .broken_glass = std::move(broken_glass)};
 }
 
 json::object job_summary(const ShownJob& shown) {
@@ -393,6 +412,7 @@ json::object job_in_full(const ShownJob& shown) {
   json::array past;
   for (const AttemptRecord& record : job.past) past.push_back(attempt_view(record, shown.names));
   view["past"] = std::move(past);
+  if (!shown.broken_glass.empty()) view["break_glass"] = broken_glass_view(shown.broken_glass);
   view["spec"] = job_document(job.spec);
   return view;
 }

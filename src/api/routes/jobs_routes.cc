@@ -48,7 +48,7 @@ void submit_job(Service& service, const Request& request, const Responder& respo
   }
   submission->key = request.idempotency_key;
   const std::string name = submission->spec.name;
-  service.submit(std::move(*submission), [responder, name](const Result<control::Reply>& reply) {
+  service.submit(origin_of(request), std::move(*submission), [responder, name](const Result<control::Reply>& reply) {
     if (reply) {
       responder.send(submitted_answer(reply.value(), name));
     } else {
@@ -232,7 +232,8 @@ void cancel_job(Service& service, const Request& request, const Responder& respo
     responder.fail(id.error());
     return;
   }
-  service.submit(CancelJob{id.value(), request.subject}, answer_job_command(responder, id.value(), 202));
+  service.submit(origin_of(request), CancelJob{id.value(), request.subject},
+                 answer_job_command(responder, id.value(), 202));
 }
 
 void hold_job(Service& service, const Request& request, const Responder& responder, bool held) {
@@ -241,7 +242,8 @@ void hold_job(Service& service, const Request& request, const Responder& respond
     responder.fail(id.error());
     return;
   }
-  service.submit(HoldJob{id.value(), held, request.subject}, answer_job_command(responder, id.value()));
+  service.submit(origin_of(request), HoldJob{id.value(), held, request.subject},
+                 answer_job_command(responder, id.value()));
 }
 
 void prioritize_job(Service& service, const Request& request, const Responder& responder) {
@@ -255,7 +257,7 @@ void prioritize_job(Service& service, const Request& request, const Responder& r
     responder.fail(priority.error());
     return;
   }
-  service.submit(PrioritizeJob{id.value(), priority.value(), request.subject},
+  service.submit(origin_of(request), PrioritizeJob{id.value(), priority.value(), request.subject},
                  answer_job_command(responder, id.value()));
 }
 
@@ -291,7 +293,7 @@ void move_job(Service& service, const Request& request, const Responder& respond
     responder.fail(move.error());
     return;
   }
-  service.submit(std::move(move.value()), [responder](const Result<control::Reply>& reply) {
+  service.submit(origin_of(request), std::move(move.value()), [responder](const Result<control::Reply>& reply) {
     if (!reply) {
       responder.fail(reply.error());
       return;
@@ -379,7 +381,7 @@ void report_checkpoint(Service& service, const Request& request, const Responder
     responder.fail(ok.error());
     return;
   }
-  service.submit(report.value(), answer_job_command(responder, id.value()));
+  service.submit(origin_of(request), report.value(), answer_job_command(responder, id.value()));
 }
 
 // --- the table ---

@@ -45,8 +45,8 @@ void list_windows(Service& service, const Responder& responder) {
   responder.send(json_answer(json::object{{"items", std::move(items)}, {"seq", seq}}));
 }
 
-void submit(Service& service, Command command, int status, const Responder& responder) {
-  service.submit(std::move(command), [responder, status](const Result<control::Reply>& reply) {
+void submit(Service& service, const Request& request, Command command, int status, const Responder& responder) {
+  service.submit(origin_of(request), std::move(command), [responder, status](const Result<control::Reply>& reply) {
     if (!reply) {
       responder.fail(reply.error());
       return;
@@ -78,7 +78,7 @@ void plan_window(Service& service, const Request& request, const Responder& resp
   command.for_s = asked->for_s;
   command.reason = std::move(asked->reason);
   command.user = request.subject;
-  submit(service, std::move(command), 201, responder);
+  submit(service, request, std::move(command), 201, responder);
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ void add_maintenance_routes(http::Router& router, Service& service) {
                       .tags = {"nodes"},
                       .parameters = {http::path_parameter("name", "The window's name.")}},
               .handler = [&service](const Request& request, const Responder& to) {
-                submit(service, CancelMaintenance{request.path_params.at("name"), request.subject}, 200, to);
+                submit(service, request, CancelMaintenance{request.path_params.at("name"), request.subject}, 200, to);
               }});
 }
 

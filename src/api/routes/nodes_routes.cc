@@ -79,18 +79,20 @@ json::array drained_view(const std::vector<control::DrainedJob>& jobs) {
   return view;
 }
 
-void command_node(Service& service, Command command, const std::string& name, const Responder& responder) {
+void command_node(Service& service, const Request& request, Command command, const std::string& name,
+                  const Responder& responder) {
   const auto* cordon = std::get_if<CordonNode>(&command);
   const bool drains = cordon != nullptr && cordon->drain;
-  service.submit(std::move(command), [responder, name, drains](const Result<control::Reply>& reply) {
-    if (!reply) {
-      responder.fail(reply.error());
-      return;
-    }
-    json::object answer{{"name", name}, {"unchanged", reply.value().unchanged}};
-    if (drains) answer["jobs"] = drained_view(reply.value().drained);
-    responder.send(json_answer(std::move(answer)));
-  });
+  service.submit(origin_of(request), std::move(command),
+                 [responder, name, drains](const Result<control::Reply>& reply) {
+                   if (!reply) {
+                     responder.fail(reply.error());
+                     return;
+                   }
+                   json::object answer{{"name", name}, {"unchanged", reply.value().unchanged}};
+                   if (drains) answer["jobs"] = drained_view(reply.value().drained);
+                   responder.send(json_answer(std::move(answer)));
+                 });
 }
 
 struct NodeAction {
@@ -159,7 +161,7 @@ void add_action(http::Router& router, Service& service, const NodeAction& action
                       .tags = {"nodes"},
                       .parameters = parameters},
               .handler = [&service, action](const Request& request, const Responder& to) {
-                command_node(service, command_of(action, request), request.path_params.at("name"), to);
+                command_node(service, request, command_of(action, request), request.path_params.at("name"), to);
               }});
 }
 

@@ -38,7 +38,7 @@ Result<std::string> queue_of(Service& service, const Request& request, policy::V
   if (known && decision.allowed) return path;
   const bool seen = path.empty() || policy::authorize(request.principal, policy::Verb::kSeeQueue, {path}).allowed;
   if (!known || !seen) return not_found("no such queue '" + path.substr(0, 200) + "'");
-  return denial(request, verb, {path}, decision);
+  return denial(service, request, verb, {path}, decision);
 }
 
 void add_rules(json::array& views, const state::QueueState& queue, const std::vector<AdmissionRule>& rules,
@@ -137,7 +137,7 @@ void put_rules(Service& service, const Request& request, const Responder& respon
     responder.fail(rules.error());
     return;
   }
-  service.submit(SetRules{*path, std::move(*rules), request.subject},
+  service.submit(origin_of(request), SetRules{*path, std::move(*rules), request.subject},
                  [responder, path = *path](const Result<control::Reply>& reply) {
                    if (reply)
                      responder.send(json_answer(json::object{{"queue", path}, {"unchanged", reply->unchanged}}));

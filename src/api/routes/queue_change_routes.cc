@@ -103,9 +103,10 @@ bool operates(const Request& request) {
   });
 }
 
-std::optional<Error> refuse_below_root(const Request& request) {
+std::optional<Error> refuse_below_root(Service& service, const Request& request) {
   const std::string& path = request.path_params.at("path");
   if (path.find('/') != std::string::npos || operates(request)) return std::nullopt;
+  note_denied(service, request, policy::Verb::kChangeQueue, {path});
   return Error{ErrorCode::kDenied, request.principal.name + " may not change queue " + path.substr(0, 200) +
                                        ": the queues directly below the root are the operator's"};
 }
@@ -116,11 +117,11 @@ Result<QueueChangeRequest> asked_of(const Request& request) {
   return from_json<QueueChangeRequest>(*body);
 }
 
-Result<SetQueue> change_of(const Request& request) {
+Result<SetQueue> change_of(Service& service, const Request& request) {
   const auto asked = asked_of(request);
   if (!asked) return asked.error();
   if (asked->undo) return invalid("undo: only a preview takes it; POST to changes/undo to undo");
-  if (const auto refusal = refuse_below_root(request)) return *refusal;
+  if (const auto refusal = refuse_below_root(service, request)) return *refusal;
   auto revision = revision_to_match(request);
   if (!revision) return revision.error();
   SetQueue command{.queue = request.path_params.at("path"),
@@ -137,8 +138,8 @@ Result<SetQueue> change_of(const Request& request) {
   return command;
 }
 
-Result<UndoQueueChange> undo_of(const Request& request) {
-  if (const auto refusal = refuse_below_root(request)) return *refusal;
+Result<UndoQueueChange> undo_of(Service& service, const Request& request) {
+  if (const auto refusal = refuse_below_root(service, request)) return *refusal;
   auto revision = revision_to_match(request);
   if (!revision) return revision.error();
   return UndoQueueChange{request.path_params.at("path"), request.subject, std::move(*revision)};
@@ -167,8 +168,9 @@ http::Response with_revision(const json::object& body, const control::Reply& rep
   return response;
 }
 
-void submit_change(Service& service, Command command, const std::string& queue, const Responder& responder) {
-  service.submit(std::move(command), [responder, queue](const Result<control::Reply>& reply) {
+void submit_change(Service& service, const Request& request, Command command, const std::string& queue,
+                   const Responder& responder) {
+  service.submit(origin_of(request), std::move(command), [responder, queue](const Result<control::Reply>& reply) {
     if (!reply) {
       responder.fail(reply.error());
     } else if (reply->stale) {
@@ -180,23 +182,23 @@ void submit_change(Service& service, Command command, const std::string& queue, 
 }
 
 void set_limits(Service& service, const Request& request, const Responder& responder) {
-  auto command = change_of(request);
+  auto command = change_of(service, request);
   if (!command) {
     responder.fail(command.error());
     return;
   }
   const std::string queue = command->queue;
-  submit_change(service, std::move(*command), queue, responder);
+  submit_change(service, request, std::move(*command), queue, responder);
 }
 
 void undo_change(Service& service, const Request& request, const Responder& responder) {
-  auto command = undo_of(request);
+  auto command = undo_of(service, request);
   if (!command) {
     responder.fail(command.error());
     return;
   }
   const std::string queue = command->queue;
-  submit_change(service, std::move(*command), queue, responder);
+  submit_change(service, request, std::move(*command), queue, responder);
 }
 
 json::object jobs_view(const QueuePreview::Jobs& jobs) {
@@ -205,22 +207,22 @@ json::object jobs_view(const QueuePreview::Jobs& jobs) {
   return {{"jobs", std::move(ids)}, {"not_shown", jobs.not_shown}};
 }
 
-Result<Command> previewed(const Request& request) {
+Result<Command> previewed(Service& service, const Request& request) {
   const auto asked = asked_of(request);
   if (!asked) return asked.error();
   if (asked->undo) {
     if (!asked->set.empty() || asked->until) return invalid("undo goes with neither set nor until");
-    auto undo = undo_of(request);
+    auto undo = undo_of(service, request);
     if (!undo) return undo.error();
     return Command(std::move(*undo));
   }
-  auto change = change_of(request);
+  auto change = change_of(service, request);
   if (!change) return change.error();
   return Command(std::move(*change));
 }
 
 void preview_change(Service& service, const Request& request, const Responder& responder) {
-  const auto command = previewed(request);
+  const auto command = previewed(service, request);
   if (!command) {
     responder.fail(command.error());
     return;

@@ -25,6 +25,21 @@ std::string between(std::int64_t low, std::int64_t high) {
 
 }  // namespace
 
+std::string without_port(std::string_view peer) {
+  const std::size_t colon = peer.rfind(':');
+  if (colon == std::string_view::npos) return std::string(peer);
+  std::string_view host = peer.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return std::string(host);
+}
+
+Origin origin_of(const http::Request& request) {
+  return {.subject = request.subject,
+          .proof = std::string(request.principal.proof),
+          .address = without_port(request.peer),
+          .request = request.id};
+}
+
 Result<JobId> job_id_of(const http::Request& request) {
   const auto number = parse<std::uint64_t>(request.path_params.at("id"));
   if (!number || *number == 0 || !JobId(*number).valid()) return invalid("a job's id is a number from 1 on");

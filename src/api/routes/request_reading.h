@@ -5,17 +5,24 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "api/http/router.h"
 #include "base/result.h"
 #include "base/timestamp.h"
 #include "control/handle.h"
 #include "model/ids.h"
+#include "model/origin.h"
 
 namespace berth::api {
 
 inline constexpr std::int64_t kDefaultLimit = 100;
 inline constexpr std::int64_t kMaxLimit = 1000;
+
+// Who asks, how it was authenticated and from where, for the log.
+Origin origin_of(const http::Request& request);
+// "10.2.0.7" of "10.2.0.7:40112"; "unix" of "unix".
+std::string without_port(std::string_view peer);
 
 // The {id} of the path.
 Result<JobId> job_id_of(const http::Request& request);

@@ -67,9 +67,10 @@ void list_roles(Service& service, const Request& request, const Responder& respo
 }
 
 // What is said to a subject that may not grant or revoke the role.
-Error may_not_bind(const Request& request, const RoleBinding& binding) {
+Error may_not_bind(Service& service, const Request& request, const RoleBinding& binding) {
   const policy::Decision decision = policy::authorize(request.principal, Verb::kManageRoles, {binding.queue});
-  if (!decision.allowed) return denial(request, Verb::kManageRoles, {binding.queue}, decision);
+  if (!decision.allowed) return denial(service, request, Verb::kManageRoles, {binding.queue}, decision);
+  note_denied(service, request, Verb::kManageRoles, {binding.queue});
   return {ErrorCode::kDenied, request.principal.name + " is " + std::string(name_of(decision.by->role)) + " at " +
                                   (decision.by->queue.empty() ? "/" : decision.by->queue) +
                                   ", which may not grant or revoke the role " + std::string(name_of(binding.role))};
@@ -87,11 +88,11 @@ void bind(Service& service, const Request& request, bool bound, const Responder&
     return;
   }
   if (!policy::may_bind(request.principal, *binding)) {
-    responder.fail(may_not_bind(request, *binding));
+    responder.fail(may_not_bind(service, request, *binding));
     return;
   }
   json::object answer{{"subject", binding->subject}, {"role", name_of(binding->role)}, {"queue", binding->queue}};
-  service.submit(BindRole{std::move(*binding), bound, request.subject},
+  service.submit(origin_of(request), BindRole{std::move(*binding), bound, request.subject},
                  [responder, answer](const Result<control::Reply>& reply) mutable {
                    if (!reply) {
                      responder.fail(reply.error());
@@ -114,7 +115,7 @@ void block(Service& service, const Request& request, bool blocked, const Respond
     return;
   }
   const std::string subject = asked->subject;
-  service.submit(BlockSubject{subject, blocked, request.subject},
+  service.submit(origin_of(request), BlockSubject{subject, blocked, request.subject},
                  [responder, subject, blocked](const Result<control::Reply>& reply) {
                    if (!reply) {
                      responder.fail(reply.error());

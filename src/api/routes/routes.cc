@@ -58,6 +58,7 @@ http::Router make_router(Service& service) {
   add_policy_routes(router, service);
   add_billing_routes(router, service);
   add_event_routes(router, service);
+  add_audit_routes(router, service);
   add_snapshot_routes(router, service);
   add_token_routes(router, service);
   add_access_routes(router, service);

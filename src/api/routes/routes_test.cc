@@ -127,6 +127,7 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"getAdvice", {.target = "/v1/advice"}},
       {"getUsage", {.target = "/v1/usage?from=2023-01-01&to=2024-01-01T00:00:00Z"}},
       {"listEvents", {.target = "/v1/events?from=1&limit=1000"}},
+      {"listAudit", {.target = "/v1/audit?limit=1000"}},
       {"getSnapshot", {.target = "/v1/snapshot"}},
       {"diffPrices", {.method = "POST", .target = "/v1/prices/diff", .body = kPrices}},
       {"putPrices", {.method = "PUT", .target = "/v1/prices", .body = kPrices}},
@@ -829,6 +830,7 @@ TEST_CASE("every operation is for those subjects alone that have a role for it")
       {"getAdvice", {"aud", "ops"}},
       {"getUsage", {"ann", "aud", "bob", "lea", "ops"}},
       {"listEvents", {"aud"}},
+      {"listAudit", {"aud"}},
       {"getSnapshot", {"aud"}},
   };
   for (const auto& entry : one_call_each()) {

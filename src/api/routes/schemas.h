@@ -11,6 +11,7 @@ void add_document_schemas(boost::json::object& schemas);
 void add_billing_schemas(boost::json::object& schemas);
 void add_policy_schemas(boost::json::object& schemas);
 void add_delegation_schemas(boost::json::object& schemas);
+void add_audit_schemas(boost::json::object& schemas);
 
 inline boost::json::object all_schemas() {
   boost::json::object schemas;
@@ -20,6 +21,7 @@ inline boost::json::object all_schemas() {
   add_billing_schemas(schemas);
   add_policy_schemas(schemas);
   add_delegation_schemas(schemas);
+  add_audit_schemas(schemas);
   return schemas;
 }
 

@@ -87,24 +87,26 @@ void create_token(Service& service, const Request& request, const Responder& res
   token->digest = http::text_of(http::digest_of(*secret));
   json::object answer{{"name", token->name},    {"role", name_of(token->role)},          {"queue", token->queue},
                       {"user", token->as_user}, {"expires", to_iso8601(token->expires)}, {"token", *secret}};
-  service.submit(CreateToken{std::move(*token)}, [responder, answer](const Result<control::Reply>& reply) {
-    if (reply) {
-      responder.send(json_answer(answer, 201));
-    } else {
-      responder.fail(reply.error());
-    }
-  });
+  service.submit(origin_of(request), CreateToken{std::move(*token)},
+                 [responder, answer](const Result<control::Reply>& reply) {
+                   if (reply) {
+                     responder.send(json_answer(answer, 201));
+                   } else {
+                     responder.fail(reply.error());
+                   }
+                 });
 }
 
 void revoke_token(Service& service, const Request& request, const Responder& responder) {
   const std::string& name = request.path_params.at("name");
-  service.submit(RevokeToken{name, request.subject}, [responder, name](const Result<control::Reply>& reply) {
-    if (reply) {
-      responder.send(json_answer(json::object{{"name", name}, {"revoked", true}}));
-    } else {
-      responder.fail(reply.error());
-    }
-  });
+  service.submit(origin_of(request), RevokeToken{name, request.subject},
+                 [responder, name](const Result<control::Reply>& reply) {
+                   if (reply) {
+                     responder.send(json_answer(json::object{{"name", name}, {"revoked", true}}));
+                   } else {
+                     responder.fail(reply.error());
+                   }
+                 });
 }
 
 void get_identity(const Request& request, const Responder& responder) {

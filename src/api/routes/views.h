@@ -53,6 +53,7 @@ struct ShownJob {
   Names names;
   std::optional<JobGpuUtilization> gpu_utilization =
       {};  // of its attempt, as far as it was measured; only where one job is shown
+  std::vector<state::BrokenGlass> broken_glass = {};  // its log was read by break-glass; only where one job is shown
 };
 
 // A service or array runs when one of its children does.
@@ -69,7 +70,7 @@ std::int64_t dominant_share(const state::State& state, const state::QueueState& 
 ShownJob show_job(const View& view, const state::JobState& job);
 // The same, and where those say nothing, what of quota and places refuses it.
 ShownJob show_row(const View& view, const state::JobState& job);
-// The same, with what was measured of its GPUs.
+// The same, with what was measured of its GPUs and who read its log by break-glass.
 ShownJob show_by_itself(const View& view, const state::JobState& job);
 ShownJob show_past_job(const state::State& state, PastJob past);
 boost::json::object job_summary(const ShownJob& shown);

@@ -130,6 +130,22 @@ std::string role_bound(const Json& event) {
          " at " + (queue.empty() ? "/" : queue) + by(event);
 }
 
+std::string access_denied(const Json& event) {
+  const std::string subject = show(event, "subject");
+  const std::string verb = show(event, "verb");
+  const std::string queue = show(event, "queue");
+  const std::string whose = !subject.empty() ? subject : is_true(event, "others") ? "others" : show(event, "address");
+  const std::string where = at(event, "job").is_null() ? (queue.empty() ? "/" : queue) : job(event);
+  return counted(show(event, "count"), "request") + " of " + whose + " denied" +
+         (verb.empty() ? "" : ": " + verb + (is_true(event, "others") ? "" : " at " + where));
+}
+
+std::string log_read(const Json& event) {
+  const std::string reason = show(event, "reason");
+  return "log of " + job(event) + " of " + show(event, "owner") + " read by " + show(event, "subject") +
+         (reason.empty() ? "" : " by break-glass: " + reason);
+}
+
 std::string ended(const Json& event) { return show(event, "outcome") + code(event) + colon(show(event, "message")); }
 
 struct Telling {
@@ -162,6 +178,12 @@ constexpr std::array kTellings{
             [](const Json& e) {
               return std::to_string(items(e, "rules").size()) + " admission rules at " +
                      (show(e, "queue").empty() ? "/" : show(e, "queue")) + by(e);
+            }},
+    Telling{"access-denied", &access_denied},
+    Telling{"log-read", &log_read},
+    Telling{"signed-in",
+            [](const Json& e) {
+              return show(e, "subject") + " signed in (" + show(e, "proof") + ") from " + show(e, "address");
             }},
     Telling{"subject-blocked",
             [](const Json& e) {

@@ -134,6 +134,10 @@ std::string heading(const Json& job, Timestamp now) {
   if (has(job, "estimate")) fact(out, "runs about", show(at(job, "estimate"), "text"));
   if (has(job, "children")) fact(out, children_noun(job), children_words(at(job, "children")));
   if (has(job, "parent")) fact(out, "part of", "job " + show(job, "parent") + ", number " + show(job, "index"));
+  for (const Json& one : items(job, "break_glass"))
+    fact(out, "log read",
+         "by " + show(one, "subject") + " at " + clock_text(show(one, "time")) +
+             ", break-glass: " + show(one, "reason"));
   if (has(job, "checkpoint")) {
     const Json& checkpoint = at(job, "checkpoint");
     const std::string when = show(checkpoint, "at");  // not known of a job that is over

@@ -25,7 +25,8 @@ Result<LogPart> read_log(const LogSource& source, std::int64_t from, Session& se
                                                 {"task", std::to_string(source.task)},
                                                 {"stream", source.error_stream ? "stderr" : "stdout"},
                                                 {"from", std::to_string(from)},
-                                                {"limit", std::to_string(kPartBytes)}}));
+                                                {"limit", std::to_string(kPartBytes)},
+                                                {"break_glass", source.break_glass}}));
   if (!reply) return reply.error();
   if (!reply->ok()) return client::error_of(*reply);
   LogPart part;

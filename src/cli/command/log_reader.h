@@ -13,6 +13,7 @@ struct LogSource {
   std::int64_t attempt = 0;  // 0: the current or last one
   std::int64_t task = 0;
   bool error_stream = false;
+  std::string break_glass = {};  // why it is read, where no role covers it
 };
 
 struct LogPart {

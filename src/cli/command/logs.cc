@@ -16,7 +16,7 @@ class Following {
  public:
   Following(const LogsOptions& options, bool error_stream, std::int64_t from, Session& session)
       : options_(options),
-        source_{options.id, options.attempt, options.task, error_stream},
+        source_{options.id, options.attempt, options.task, error_stream, options.break_glass},
         from_(from),
         session_(session) {}
 
@@ -79,7 +79,8 @@ class Following {
 Result<int> show_stream(const LogsOptions& options, bool error_stream, std::int64_t& attempt, Session& session) {
   std::int64_t from = 0;
   if (options.tail >= 0) {
-    const auto begin = find_tail({options.id, options.attempt, options.task, error_stream}, options.tail, session);
+    const auto begin = find_tail({options.id, options.attempt, options.task, error_stream, options.break_glass},
+                                 options.tail, session);
     if (!begin) return begin.error();
     from = *begin;
   }
@@ -108,7 +109,7 @@ Result<int> show_stream(const LogsOptions& options, bool error_stream, std::int6
 // Shows standard error of the attempt, below a line that says so, on the error output. What cannot be read is left out:
 // the output has been shown.
 void show_errors(const LogsOptions& options, std::int64_t attempt, Session& session) {
-  const LogSource source{options.id, attempt, options.task, true};
+  const LogSource source{options.id, attempt, options.task, true, options.break_glass};
   std::int64_t from = 0;
   if (options.tail >= 0) {
     const auto begin = find_tail(source, options.tail, session);

@@ -272,6 +272,9 @@ class Checker : public Witness {
   void on(const RoleBound&) {}
   void on(const SubjectBlocked&) {}
   void on(const RulesSet&) {}
+  void on(const AccessDenied&) {}
+  void on(const LogRead&) {}
+  void on(const SignedIn&) {}
   void on(const StartsSought&) { count("starts sought"); }
   void on(const ServiceUpdated& event);
   void on(const GuaranteeChanged& event);

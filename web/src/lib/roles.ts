@@ -29,6 +29,8 @@ const kTable = {
   'manage-rules': '---a---a',
   'change-queue': '---a--aa',
   'manage-roles': '--aa---a',
+  'see-audit': '---a-a-a',
+  'break-glass': '------aa',
 } as const;
 export type Verb = keyof typeof kTable;
 export const kVerbs = Object.keys(kTable) as Verb[];

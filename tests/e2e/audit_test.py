@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""The audit on a real server: two tenants, what is denied, break-glass, what each auditor sees, secrets that are nowhere in
+it, a flood of denials that makes few records, and a stream for collectors."""
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+import tally
+from server import Problem, Server, berth_binary, fresh_directory
+
+CONFIG = "cluster: test\nqueues:\n  red: {guaranteed: {gpus: 4}}\n  blue: {guaranteed: {gpus: 4}}\n"
+SECRET = "hush-hush"
+
+
+class Subject:
+    def __init__(self, server, name, queue, role="member"):
+        self.server = server
+        self.token = server.ask("POST", "/v1/tokens", {"name": name, "role": role, "queue": queue, "expires_in_s": 3600})["token"]
+
+    def ask(self, method, path, body=None, headers=None):
+        return self.server.ask(method, path, body, {"Authorization": "Bearer " + self.token, **(headers or {})})
+
+    def status(self, method, path, body=None):
+        try:
+            self.ask(method, path, body)
+            return 200
+        except Problem as problem:
+            return problem.status
+
+    def raw(self, path):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=20)
+        connection.request("GET", path, headers={"Authorization": "Bearer " + self.token})
+        answer = connection.getresponse()
+        content = answer.read().decode()
+        connection.close()
+        return answer.status, content
+
+    def audit(self, query=""):
+        return self.ask("GET", "/v1/audit?limit=1000" + query)["items"]
+
+    def berth(self, *arguments):
+        environment = {**os.environ, "BERTH_SERVER": f"http://127.0.0.1:{self.server.port}", "BERTH_TOKEN": self.token}
+        return subprocess.run([berth_binary(), *arguments], capture_output=True, text=True, timeout=60, env=environment)
+
+
+def started(*flags):
+    directory = fresh_directory()
+    config = os.path.join(directory, "cluster.yaml")
+    with open(config, "w") as file:
+        file.write(CONFIG)
+    server = Server(directory, config, flags=flags)
+    assert server.start(), server.tail()
+    return server
+
+
+def discard(server):
+    server.kill()
+    shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def wait_for(what, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = what()
+        if found:
+            return found
+        time.sleep(0.1)
+    raise AssertionError("not in time")
+
+
+def submitted(subject, text="echo of-the-job; sleep 60"):
+    return subject.ask("POST", "/v1/jobs", {"gpus": 1, "name": SECRET, "comment": SECRET, "labels": {"x": SECRET},
+                                            "env": {"KEY": SECRET}, "command": ["bash", "-c", text, SECRET]})["id"]
+
+
+def changes_are_there_with_their_request_and_auditors_see_their_own_part():
+    server = started()
+    red, blue = Subject(server, "red-ci", "red"), Subject(server, "blue-ci", "blue")
+    of_red, of_all = Subject(server, "red-aud", "red", "auditor"), Subject(server, "aud", "", "auditor")
+    job = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["sleep", "60"]}, {"X-Request-Id": "ticket-9"})["id"]
+    submitted(blue)
+    red.ask("DELETE", f"/v1/jobs/{job}")
+    server.ask("POST", "/v1/queues/blue/changes", {"set": ["max.gpus=6"]})
+    server.ask("POST", "/v1/nodes/n1/cordon")
+    seen = of_red.audit()
+    assert {entry["queue"] for entry in seen} == {"red"}, seen
+    assert [(entry["verb"], entry["job"]) for entry in seen if entry["job"]] == [("submit", job), ("stop-job", job)], seen
+    submission = next(entry for entry in seen if entry["verb"] == "submit")
+    assert (submission["subject"], submission["proof"], submission["address"], submission["request"]) == (
+        "token:red-ci", "token", "127.0.0.1", "ticket-9"), submission
+    every = of_all.audit()
+    change = next(entry for entry in every if entry["verb"] == "change-queue")
+    assert change["changes"] == [{"key": "max.gpus", "before": "none", "after": "6"}], change
+    assert next(entry for entry in every if entry["verb"] == "manage-nodes")["object"] == "node:n1", every
+    assert {"change-config", "manage-tokens", "submit"} <= {entry["verb"] for entry in every}, every
+    shown = of_red.berth("audit", "--since", "1h ago")
+    assert shown.returncode == 0 and "stop-job" in shown.stdout and "blue" not in shown.stdout, shown
+    lines = of_all.berth("audit", "--verb", "submit", "-o", "json").stdout.splitlines()
+    assert [json.loads(line)["verb"] for line in lines] == ["submit", "submit"], lines
+    newest = of_all.berth("audit", "--limit", "1", "-o", "json").stdout.splitlines()
+    assert len(newest) == 1 and json.loads(newest[0])["seq"] == every[-1]["seq"], newest
+    for member in (red, blue, Subject(server, "ops", "", "operator")):
+        assert member.status("GET", "/v1/audit") == 403
+    refused = red.berth("audit")
+    assert refused.returncode == 6 and "see-audit" in refused.stderr, refused
+    assert server.stop() is None and server.start(), server.tail()
+    assert of_red.audit()[: len(seen)] == seen, "another after a restart"
+    discard(server)
+
+
+def what_is_denied_is_counted_and_has_no_secret():
+    server = started()
+    red, blue, aud = Subject(server, "red-ci", "red"), Subject(server, "blue-ci", "blue"), Subject(server, "aud", "", "auditor")
+    job = submitted(red)
+    for _ in range(3):
+        assert blue.status("GET", f"/v1/jobs/{job}/logs") == 404
+    for _ in range(2):
+        assert blue.status("POST", "/v1/jobs", {"queue": "red", "gpus": 1, "env": {"K": SECRET}, "command": [SECRET]}) == 403
+    for _ in range(4):
+        try:
+            server.ask("GET", "/v1/jobs", headers={"Authorization": "Bearer " + SECRET * 4})
+            raise AssertionError("a made-up token is good")
+        except Problem as problem:
+            assert problem.status == 401
+    server.stop()  # writes what was counted
+    assert server.start(), server.tail()
+    counted = {}
+    for entry in aud.audit("&denied=true"):
+        key = (entry["subject"] or entry["address"], entry["verb"], entry["job"] or entry["queue"])
+        counted[key] = counted.get(key, 0) + entry["count"]
+        assert entry["first"] <= entry["last"], entry
+    assert counted == {("token:blue-ci", "see-job", job): 3, ("token:blue-ci", "submit", "red"): 2, ("127.0.0.1", "sign-in", ""): 4}, counted
+    for subject in (red, blue, aud):
+        assert subject.token not in json.dumps(aud.audit())
+    assert SECRET not in json.dumps(aud.audit()) + aud.berth("audit", "-o", "yaml").stdout
+    discard(server)
+
+
+def a_tenant_sees_who_broke_the_glass():
+    server = started()
+    red, ops = Subject(server, "red-ci", "red"), Subject(server, "ops", "", "operator")
+    lead, aud = Subject(server, "red-lead", "red", "lead"), Subject(server, "red-aud", "red", "auditor")
+    job = submitted(red)
+    wait_for(lambda: "of-the-job" in red.raw(f"/v1/jobs/{job}/logs")[1])
+    refused = ops.berth("logs", str(job))
+    assert refused.returncode == 6 and "--break-glass" in refused.stderr and "of-the-job" not in refused.stdout, refused
+    assert ops.berth("logs", str(job), "--break-glass", "a\nb").returncode != 0
+    for _ in range(3):
+        read = ops.berth("logs", str(job), "--break-glass", "n1 has ECC errors")
+        assert read.returncode == 0 and "of-the-job" in read.stdout, read
+    assert lead.raw(f"/v1/jobs/{job}/logs")[0] == 200
+    view = red.ask("GET", f"/v1/jobs/{job}")["break_glass"]
+    assert [(one["subject"], one["reason"]) for one in view] == [("token:ops", "n1 has ECC errors")], view
+    assert "n1 has ECC errors" in red.berth("job", str(job)).stdout
+    entries = [entry for entry in aud.audit() if entry["verb"] in ("break-glass", "read-log") and not entry["denied"]]
+    assert [(entry["verb"], entry["subject"], entry["reason"]) for entry in entries] == [
+        ("break-glass", "token:ops", "n1 has ECC errors"), ("read-log", "token:red-lead", "")], entries
+    reads = [event for event in server.all_events() if event["kind"] == "log-read"]
+    assert [(event["job"], event["by"]["subject"]) for event in reads] == [(job, "token:ops"), (job, "token:red-lead")], reads
+    discard(server)
+
+
+def a_flood_of_denials_is_few_records():
+    server = started("--rate-limit", "none")
+    red, blue = Subject(server, "red-ci", "red"), Subject(server, "blue-ci", "blue")
+    job = submitted(red)
+    done = [0] * 4
+    end = time.monotonic() + 8
+
+    def flood(index):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        while time.monotonic() < end:
+            path = f"/v1/jobs/{job}" if done[index] % 2 else f"/v1/queues/made-up-{index}-{done[index]}"
+            connection.request("GET", path, headers={"Authorization": "Bearer " + blue.token})
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 404, answer.status
+            done[index] += 1
+        connection.close()
+    threads = [threading.Thread(target=flood, args=(index,)) for index in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    server.stop()
+    assert server.start(), server.tail()
+    entries = [entry for entry in Subject(server, "aud", "", "auditor").audit("&denied=true")]
+    assert sum(entry["count"] for entry in entries) == sum(done), (entries, done)
+    assert sum(done) > 500 and len(entries) <= 20, (len(entries), done)
+    assert {entry["subject"] for entry in entries} == {"token:blue-ci"}, entries
+    discard(server)
+
+
+def collectors_follow_it_line_by_line():
+    server = started()
+    red, aud = Subject(server, "red-ci", "red"), Subject(server, "red-aud", "red", "auditor")
+    environment = {**os.environ, "BERTH_SERVER": f"http://127.0.0.1:{server.port}", "BERTH_TOKEN": aud.token}
+    following = subprocess.Popen([berth_binary(), "audit", "--follow", "-o", "json", "--limit", "2"], stdout=subprocess.PIPE, text=True, env=environment)
+    time.sleep(3)
+    server.ask("POST", "/v1/jobs", {"queue": "blue", "gpus": 1, "command": ["true"]})  # is not of its part
+    job = submitted(red)
+    red.ask("DELETE", f"/v1/jobs/{job}")
+    out, _ = following.communicate(timeout=30)
+    entries = [json.loads(line) for line in out.splitlines()]
+    assert [entry["job"] for entry in entries] == [job, job], entries
+    assert [entry["verb"] for entry in entries] == ["submit", "stop-job"], entries
+    discard(server)
+
+
+def main():
+    return tally.run([changes_are_there_with_their_request_and_auditors_see_their_own_part,
+                      what_is_denied_is_counted_and_has_no_secret, a_tenant_sees_who_broke_the_glass,
+                      a_flood_of_denials_is_few_records, collectors_follow_it_line_by_line])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
