@@ -162,6 +162,18 @@ void QueueObjects::listed(std::string_view body) {
   write_some();
 }
 
+// Many writes may be under way: the first refusal speaks for all.
+void QueueObjects::denied(std::string_view body, Timestamp now) {
+  if (known_ || list_at_ <= now) {
+    boost::system::error_code error;
+    const json::value answer = json::parse({body.data(), body.size()}, error);
+    const std::string why = !error && answer.is_object() ? text_at(answer.get_object(), {"message"}) : std::string();
+    warnings_.push_back("queues are not shown as objects: " + shown(why.empty() ? "403" : why, 300));
+  }
+  known_ = false;
+  list_at_ = now + kNoneAgainMs;
+}
+
 void QueueObjects::answered(std::uint64_t id, int status, std::string_view body, Timestamp now) {
   const auto found = calls_.find(id);
   if (found == calls_.end()) return;
@@ -169,12 +181,14 @@ void QueueObjects::answered(std::uint64_t id, int status, std::string_view body,
   calls_.erase(found);
   if (call.asked == Asked::kList) {
     listing_ = false;
+    if (status == 403) return denied(body, now);
     list_at_ = now + (status == 404 ? kNoneAgainMs : kListAgainMs);
     if (status == 200) return listed(body);
     if (status == 404) known_ = false;
     return;
   }
   under_way_.erase(call.name);
+  if (status == 403) return denied(body, now);
   const bool done = status == 200 || status == 201 || (call.asked == Asked::kDelete && status == 404);
   if (!done) {
     if (status >= 400 && status != 404 && status != 409 && status != 429 && status < 500)

@@ -9,7 +9,8 @@
 //    which also makes it. At most kMostPerRound are written in a round; the others follow in the next.
 // 3. Objects are listed every kListAgainMs. One that somebody has changed is told by name and written over. One whose
 //    queue is gone is deleted if berth made it (label app.kubernetes.io/managed-by), else it is told.
-// 4. Without the resource definition nothing is written; that it may have come is asked again after kNoneAgainMs.
+// 4. Without the resource definition, or the right to write, nothing is written; whether it has come is asked again
+//    after kNoneAgainMs. A refusal is told once each time.
 
 #include <cstdint>
 #include <map>
@@ -62,6 +63,7 @@ class QueueObjects {
   void send(Method method, std::string path, std::string content_type, std::string body, Call call);
   void write_some();
   void listed(std::string_view body);
+  void denied(std::string_view body, Timestamp now);
 
   std::map<std::string, Shown> wanted_;       // by name of the object
   std::map<std::string, There> there_;        // as listed last, and as written since

@@ -19,11 +19,17 @@ struct QueueServer {
   std::vector<std::string> warnings;
   Timestamp now{1'000'000};
   bool defined = true;
+  bool may_list = true;
+  bool may_write = true;
 
   int apply(const Request& request, std::string& body) {
     const std::string prefix = "/apis/berth.dev/v1alpha1/queues";
     REQUIRE(request.path.starts_with(prefix));
     if (!defined) return 404;
+    if (request.method == Method::kGet ? !may_list : !may_write) {
+      body = R"({"message":"no right to patch"})";
+      return 403;
+    }
     if (request.method == Method::kGet) {
       boost::json::array items;
       for (const auto& [name, object] : objects) items.emplace_back(object);
@@ -133,6 +139,29 @@ TEST_CASE("without the definition nothing is written, and it is looked for again
   for (int i = 0; i < 10; ++i) server.round({queue_using("a")});
   CHECK_EQ(server.seen.size(), 1);
   server.defined = true;
+  for (int i = 0; i < 20; ++i) server.round({queue_using("a")});
+  CHECK_EQ(server.objects.size(), 1);
+}
+
+TEST_CASE("without the right to write it is told once, and tried again after a while") {
+  QueueServer server;
+  server.may_write = false;
+  for (int i = 0; i < 10; ++i) server.round({queue_using("a"), queue_using("b"), queue_using("c")});
+  CHECK_EQ(server.writes(), 3);
+  REQUIRE_EQ(server.warnings.size(), 1);
+  CHECK_EQ(server.warnings.front(), "queues are not shown as objects: no right to patch");
+  server.may_write = true;
+  for (int i = 0; i < 20; ++i) server.round({queue_using("a")});
+  CHECK_EQ(server.objects.size(), 1);
+}
+
+TEST_CASE("without the right to list it is told once, and tried again after a while") {
+  QueueServer server;
+  server.may_list = false;
+  for (int i = 0; i < 10; ++i) server.round({queue_using("a")});
+  CHECK_EQ(server.seen.size(), 1);
+  CHECK_EQ(server.warnings.size(), 1);
+  server.may_list = true;
   for (int i = 0; i < 20; ++i) server.round({queue_using("a")});
   CHECK_EQ(server.objects.size(), 1);
 }

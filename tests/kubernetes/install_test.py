@@ -88,6 +88,30 @@ def each_right_is_needed(cluster, kubeconfig):
         fleet.start()
 
 
+def without_the_right_to_queue_objects_it_runs(cluster, kubeconfig):
+    """It says so at the start, and shows no queues; with the definition there, its requests for them are refused."""
+    role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/berth-queues"
+    whole = cluster.get(role)["rules"]
+    cluster.kubectl("apply", "-f", os.path.join(DEPLOY, "crd.yaml"))
+    cluster.kubectl("wait", "--for=condition=Established", "crd/queues.berth.dev", "--timeout=30s")
+    queues = "/apis/berth.dev/v1alpha1/queues"
+    wait_until(lambda: cluster.raw("GET", queues)[0] == 200, "queues are served")  # 404 first, then 429
+    try:
+        cluster.patch(role, {"rules": []})
+        with Fleet(cluster, kubeconfig) as fleet:
+            fleet.add_nodes(1)
+            fleet.make(*fleet.gang("g", 2))
+            fleet.wait_bound("g", 2)
+            said = "does not let this user: list queues.berth.dev, create queues.berth.dev, patch queues.berth.dev, delete queues.berth.dev"
+            wait_until(lambda: said in fleet.server.tail(), fleet.server.tail)
+            assert "kubectl get queues" in fleet.berth("status"), fleet.berth("status")
+            wait_until(lambda: "queues are not shown as objects: " in fleet.server.tail(), fleet.server.tail, 30)
+            assert not cluster.items(queues)
+    finally:
+        cluster.patch(role, {"rules": whole})
+        cluster.kubectl("delete", "-f", os.path.join(DEPLOY, "crd.yaml"))
+
+
 def its_requests_have_a_priority_level(cluster, kubeconfig):
     cluster.kubectl("apply", "-f", os.path.join(DEPLOY, "berth.yaml"))
     schema = cluster.get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/berth")["metadata"]["uid"]
@@ -159,5 +183,6 @@ def the_image_has_the_libraries(cluster, kubeconfig):
 
 if __name__ == "__main__":
     sys.exit(main([the_arguments_of_the_manifest_are_taken,
-                   the_account_may_do_what_berth_does_and_no_more, each_right_is_needed, its_requests_have_a_priority_level,
+                   the_account_may_do_what_berth_does_and_no_more, each_right_is_needed,
+                   without_the_right_to_queue_objects_it_runs, its_requests_have_a_priority_level,
                    tenants_do_not_write_past_the_quotas, the_image_has_the_libraries, the_manifests_are_taken_and_a_pod_is_made]))

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -67,7 +68,8 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
         queue_(Clock::now()),
         lease_(options_.space, "berth", options_.identity),
         rights_(needed_rights(kube::watched(), options_.space, kube::spaces_of(options_.cluster.own))),
-        useful_(useful_rights(kube::watched())) {
+        useful_(useful_rights(kube::watched())),
+        show_queues_(queue_object_rights()) {
     std::uint64_t seed = options_.seed;
     for (const kube::Resource& resource : kube::watched())
       watchers_.push_back(std::make_unique<Watcher>(resource, options_.watch, http_, *this, ++seed));
@@ -255,7 +257,8 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   }
 
   void answered(std::uint64_t id, const HttpAnswer& answer) {
-    if (answer.status == 403) pass_over("the API server refuses: " + message_of(answer));
+    if (answer.status == 403 && id < kube::QueueObjects::kFirstId)
+      pass_over("the API server refuses: " + message_of(answer));
     if (!queue_.answered(id, answer.status, answer.retry_after_s, Clock::now())) return;
     if (id >= kube::QueueObjects::kFirstId)
       queue_objects_.answered(id, answer.status, answer.body, options_.now());
@@ -264,23 +267,25 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   }
 
   void check_rights() {
-    std::vector<HttpCall> calls = rights_.calls();
+    ask(rights_, [this](const std::string& /*names*/) { fail_start(*rights_.missing()); });
+    ask(useful_, [this](const std::string& names) {
+      pass_over("the API server does not let this user: " + names +
+                ". Pods that need it wait until it does (docs/kubernetes.md)");
+    });
+    ask(show_queues_, [this](const std::string& names) {
+      pass_over("the API server does not let this user: " + names +
+                ". Until it does, `kubectl get queues` does not show what is so (docs/kubernetes.md)");
+    });
+  }
+
+  // Asks for these rights; calls `missing` with their names if some are not granted.
+  void ask(RightsCheck& check, std::function<void(const std::string& names)> missing) {
+    std::vector<HttpCall> calls = check.calls();
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      calls[i].done = [this, i](const HttpAnswer& answer) {
-        rights_.answered(i, answer);
-        if (!rights_.done()) return;
-        if (const auto missing = rights_.missing()) fail_start(*missing);
-      };
-      http_.send(std::move(calls[i]));
-    }
-    calls = useful_.calls();
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      calls[i].done = [this, i](const HttpAnswer& answer) {
-        useful_.answered(i, answer);
-        const std::string missing = useful_.done() ? useful_.missing_names() : std::string();
-        if (missing.empty()) return;
-        pass_over("the API server does not let this user: " + missing +
-                  ". Pods that need it wait until it does (docs/kubernetes.md)");
+      calls[i].done = [&check, i, missing](const HttpAnswer& answer) {
+        check.answered(i, answer);
+        const std::string names = check.done() ? check.missing_names() : std::string();
+        if (!names.empty()) missing(names);
       };
       http_.send(std::move(calls[i]));
     }
@@ -386,6 +391,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   Lease lease_;
   RightsCheck rights_;
   RightsCheck useful_;
+  RightsCheck show_queues_;
   std::vector<std::unique_ptr<Watcher>> watchers_;
   std::map<std::string, std::string> failing_;  // path of a kind: what its last try said
   std::deque<std::string> passed_over_;

@@ -76,6 +76,13 @@ std::vector<Right> useful_rights(const std::vector<kube::Resource>& watched) {
   return rights;
 }
 
+std::vector<Right> queue_object_rights() {
+  std::vector<Right> rights;
+  for (const char* verb : {"list", "create", "patch", "delete"})
+    rights.push_back({verb, "berth.dev", "queues", "", ""});
+  return rights;
+}
+
 std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, const std::string& space,
                                  const std::vector<std::string>& job_spaces) {
   std::vector<Right> rights;
@@ -92,8 +99,6 @@ std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, con
     rights.push_back({"create", "", "pods", "", one});
     rights.push_back({"create", "", "services", "", one});
   }
-  for (const char* verb : {"list", "create", "patch", "delete"})
-    rights.push_back({verb, "berth.dev", "queues", "", ""});
   for (const char* verb : {"get", "create", "update"})
     rights.push_back({verb, "coordination.k8s.io", "leases", "", space});
   return rights;

@@ -34,6 +34,9 @@ std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, con
 // Returns the rights without which the server runs, but does not know some kinds of owners of pods, or volumes.
 std::vector<Right> useful_rights(const std::vector<kube::Resource>& watched);
 
+// Returns the rights without which the server runs, but does not show its queues as objects.
+std::vector<Right> queue_object_rights();
+
 class RightsCheck {
  public:
   explicit RightsCheck(std::vector<Right> rights);

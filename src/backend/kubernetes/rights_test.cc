@@ -28,6 +28,8 @@ TEST_CASE("the needed rights are list and watch of each kind, and what berth wri
   CHECK(texts[3] == "watch podgroups.scheduling.k8s.io");
   CHECK(std::count(texts.begin(), texts.end(), "create pods/binding") == 1);
   CHECK(texts.back() == "update leases.coordination.k8s.io in namespace gpu");
+  CHECK(std::none_of(texts.begin(), texts.end(), [](const auto& text) { return text.ends_with("queues.berth.dev"); }));
+  CHECK(text_of(queue_object_rights().front()) == "list queues.berth.dev");  // without these it runs
 }
 
 TEST_CASE("each right is asked for, and all that are missing are told at once") {
