@@ -23,7 +23,7 @@ CONFIG = {"cluster": "test", "topology": ["zone", "rack"],
 
 def install(cluster):
     """The namespace, the account and the rights of berth; returns the path of its kubeconfig."""
-    for file in ("namespace.yaml", "rbac.yaml"):
+    for file in ("namespace.yaml", "job-namespaces.yaml", "rbac.yaml"):
         cluster.kubectl("apply", "-f", os.path.join(DEPLOY, file))
     return cluster.account_kubeconfig("berth", "berth")
 

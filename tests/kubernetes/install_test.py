@@ -47,8 +47,8 @@ def the_arguments_of_the_manifest_are_taken(cluster, kubeconfig):
         with open(fleet.config, "w") as file:
             file.write(config["data"]["cluster.yaml"])
         given = [word for word in container["args"] if word.startswith("--") and word not in ("--data", "--config", "--port")]
-        assert container["args"][0] == "serve" and given == ["--backend"], container["args"]
-        fleet.server.flags = ["--backend", "kubernetes", "--kubeconfig", kubeconfig]
+        assert container["args"][0] == "serve" and given == ["--backend", "--job-namespace"], container["args"]
+        fleet.server.flags = ["--backend", "kubernetes", "--job-namespace", "berth-jobs", "--kubeconfig", kubeconfig]
         fleet.start()
         assert container["startupProbe"]["exec"]["command"] == ["berth", "status"]
         fleet.berth("status")
@@ -113,7 +113,7 @@ def without_the_right_to_queue_objects_it_runs(cluster, kubeconfig):
 
 
 def its_requests_have_a_priority_level(cluster, kubeconfig):
-    cluster.kubectl("apply", "-f", os.path.join(DEPLOY, "berth.yaml"))
+    cluster.kubectl("apply", "-f", os.path.join(DEPLOY, "flow-control.yaml"))
     schema = cluster.get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/berth")["metadata"]["uid"]
 
     def matched():
@@ -122,7 +122,7 @@ def its_requests_have_a_priority_level(cluster, kubeconfig):
                              capture_output=True, text=True, check=False)
         return schema in said + ran.stdout + ran.stderr
     wait_until(matched, "the FlowSchema berth takes its requests", 30)
-    cluster.kubectl("delete", "-f", os.path.join(DEPLOY, "berth.yaml"))
+    cluster.kubectl("delete", "-f", os.path.join(DEPLOY, "flow-control.yaml"))
 
 
 def tenants_do_not_write_past_the_quotas(cluster, kubeconfig):
@@ -185,4 +185,5 @@ if __name__ == "__main__":
     sys.exit(main([the_arguments_of_the_manifest_are_taken,
                    the_account_may_do_what_berth_does_and_no_more, each_right_is_needed,
                    without_the_right_to_queue_objects_it_runs, its_requests_have_a_priority_level,
-                   tenants_do_not_write_past_the_quotas, the_image_has_the_libraries, the_manifests_are_taken_and_a_pod_is_made]))
+                   tenants_do_not_write_past_the_quotas, the_image_has_the_libraries,
+                   the_manifests_are_taken_and_a_pod_is_made]))
