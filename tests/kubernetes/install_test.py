@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 from cluster import Refused, wait_until
 from fleet import DEPLOY, Fleet, main
@@ -165,25 +167,54 @@ def tenants_do_not_write_past_the_quotas(cluster, kubeconfig):
             cluster.kubectl("delete", "-f", policy)
 
 
-def the_image_has_the_libraries(cluster, kubeconfig):
-    """No registry can be reached here, so the image is not built: but the packages of its Containerfile bring each library
-    that the program links, as Debian's own records have it."""
-    with open(os.path.join(DEPLOY, "Containerfile")) as file:
-        last = file.read().split("\nFROM ")[-1]
-    packages = set(re.findall(r"^\s+([a-z0-9.+-]+) \\$", last, re.M))
-    needed = set(re.findall(r"NEEDED.*\[(.+?)\]", subprocess.run(["readelf", "-d", berth_binary()], capture_output=True, text=True,
-                                                                check=True).stdout))
-    for library in sorted(needed):
-        owners = {line.split(":")[0] for line in subprocess.run(["dpkg", "-S", "*/" + library], capture_output=True, text=True,
-                                                                check=False).stdout.splitlines()}
-        owners -= {owner for owner in owners if owner.endswith(("-dev", "-i386"))}
-        base = owners & {"libc6", "libstdc++6", "libgcc-s1"}  # of every image of Debian, or brought by the others
-        assert base or owners & packages, f"{library} is of {owners}, which the Containerfile does not install"
+def the_image_has_all_that_berth_needs(cluster, kubeconfig):
+    """No registry can be reached here, so the image is not built. But what its Containerfile puts into it is put into a folder,
+    and berth runs there with that folder as its root, as the user of the image, and schedules."""
+    as_root = os.geteuid() == 0
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)
+        subprocess.run([os.path.join(DEPLOY, "image-root"), berth_binary(), root], check=True)
+        entries = [os.path.join(folder, name)[len(root):] for folder, _, names in os.walk(root) for name in names]
+        assert "/etc/ssl/certs/ca-certificates.crt" in entries and not [one for one in entries if one.endswith(("/sh", "/apt"))], entries
+        enter = ["chroot", "--userspec=65532:65532", root] if as_root else ["unshare", "--user", "--map-root-user", "chroot", root]
+        with Fleet(cluster, kubeconfig, start=False) as fleet:
+            for path in (fleet.config, kubeconfig, os.path.join(cluster.directory, "pki", "ca.crt")):
+                os.makedirs(root + os.path.dirname(path), exist_ok=True)
+                shutil.copy(path, root + path)
+                os.chmod(root + path, 0o644)
+            fleet.server.program = [*enter, "/usr/local/bin/berth"]
+            # Its files are below the root of the image; the test looks at them from outside.
+            fleet.server.directory = root + "/var/lib/berth"
+            fleet.server.data, fleet.server.log = root + "/var/lib/berth/data", root + "/var/lib/berth/server.log"
+            fleet.server.flags = ["--backend", "kubernetes", "--kubeconfig", kubeconfig]
+            command = [*fleet.server.program, "--version"]
+            version = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            assert version.startswith("berth"), version
+            start_inside(fleet, root)
+            fleet.add_nodes(1)
+            fleet.make(*fleet.gang("g", 2))
+            fleet.wait_bound("g", 2)
+
+
+def start_inside(fleet, root):
+    """Starts the server with paths as the program sees them."""
+    server, data, config = fleet.server, fleet.server.data, fleet.server.config
+    ready = "/var/lib/berth/ready"
+    with open(server.log, "w") as log:
+        server.process = subprocess.Popen(
+            [*server.program, "serve", "--data", data[len(root):], "--config", config, "--ready-file", ready, "--port", "0",
+             *server.flags], stdout=log, stderr=log, start_new_session=True)
+    wait_until(lambda: os.path.exists(root + ready) or server.process.poll() is not None, "it is ready")
+    assert server.process.poll() is None, server.tail()
+    with open(root + ready) as file:
+        server.port = int(file.read().strip().rsplit(":", 1)[1])
+    with open(os.path.join(data, "token")) as file:
+        server.token = file.read().strip()
 
 
 if __name__ == "__main__":
     sys.exit(main([the_arguments_of_the_manifest_are_taken,
                    the_account_may_do_what_berth_does_and_no_more, each_right_is_needed,
                    without_the_right_to_queue_objects_it_runs, its_requests_have_a_priority_level,
-                   tenants_do_not_write_past_the_quotas, the_image_has_the_libraries,
+                   tenants_do_not_write_past_the_quotas, the_image_has_all_that_berth_needs,
                    the_manifests_are_taken_and_a_pod_is_made]))
