@@ -185,9 +185,10 @@ Effect stop_of(const State& state, const JobState& job, std::uint32_t index) {
   const state::Stop& stop = *job.attempt->stop;
   const TaskKey key{job.id, job.attempt->number, index, task.incarnation};
   const std::string& node = state.node(task.placement.node).spec.name;
+  const StopCause cause = job.cancel_requested ? StopCause::kUser : stop.cause;
   if (stop.forced && !planted(Bug::kHungSupervisor))
-    return KillTask{key, node, stop.acknowledged ? kLeaveMs : 0, stop.cause};
-  return SignalTask{key, node, job.spec.checkpoint.signal, stop.cause};
+    return KillTask{key, node, stop.acknowledged ? kLeaveMs : 0, cause};
+  return SignalTask{key, node, job.spec.checkpoint.signal, cause};
 }
 
 void add_stops(const State& state, const JobState& job, std::uint32_t first, std::uint32_t end,
@@ -247,6 +248,15 @@ std::vector<Effect> effects_of(const State& state, std::span<const EventRecord> 
     } else if (const auto* began = std::get_if<StopBegan>(&record.event)) {
       const JobState* job = current(state, began->job, began->attempt);
       if (job != nullptr) add_stops(state, *job, effects);
+    } else if (const auto* cancelled = std::get_if<StopCancelled>(&record.event)) {
+      // A start of a known task changes nothing but that it is not to be stopped any more, if it still can.
+      if (const JobState* job = current(state, cancelled->job, cancelled->attempt))
+        add_starts(state, *job, 0, static_cast<std::uint32_t>(job->attempt->tasks.size()), effects);
+    } else if (const auto* asked = std::get_if<JobCancelRequested>(&record.event)) {
+      // What a disruption budget keeps goes now.
+      const JobState* job = state.job(asked->job);
+      if (job != nullptr && job->attempt && job->attempt->stop && job->attempt->stop->forced)
+        add_stops(state, *job, effects);
     } else if (const auto* forced = std::get_if<StopForced>(&record.event)) {
       const JobState* job = current(state, forced->job, forced->attempt);
       if (job != nullptr) add_stops(state, *job, effects);

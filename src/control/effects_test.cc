@@ -100,4 +100,26 @@ TEST_CASE_FIXTURE(EffectsFleet, "a stop says why, as a signal and when it is for
   CHECK(std::get<KillTask>(forced).cause == StopCause::kUser);
 }
 
+TEST_CASE_FIXTURE(EffectsFleet, "a cancelled job is stopped by its user, also where it was to make room before") {
+  const JobId id = submit(job("research", 1));
+  decide(StartDecision{id, {place(id, "n1", 0)}});
+  Batch batch(state, now);
+  batch.emit(StopBegan{id, 1, StopCause::kPreempt, JobId::none(), now + 1000, 0});
+  batch.emit(StopForced{id, 1});
+  const auto made = [&](const Event& event) { return effects_of(state, std::vector<EventRecord>{{3, now, event}}); };
+  REQUIRE_EQ(made(StopForced{id, 1}).size(), 1);
+  CHECK(std::get<KillTask>(made(StopForced{id, 1}).front()).cause == StopCause::kPreempt);
+  command(CancelJob{id, "ann"});
+  REQUIRE_EQ(made(JobCancelRequested{id, "ann"}).size(), 1);
+  CHECK(std::get<KillTask>(made(JobCancelRequested{id, "ann"}).front()).cause == StopCause::kUser);
+}
+
+TEST_CASE_FIXTURE(EffectsFleet, "a stop that is cancelled is told as starts of what runs") {
+  const JobId id = submit(job("research", 1));
+  decide(StartDecision{id, {place(id, "n1", 0)}});
+  const auto made = effects_of(state, std::vector<EventRecord>{{3, now, StopCancelled{id, 1}}});
+  REQUIRE_EQ(made.size(), 1);
+  CHECK(std::get<StartTask>(made.front()).key == TaskKey{id, 1, 0, 1});
+}
+
 }  // namespace berth::control

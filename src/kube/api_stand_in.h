@@ -204,6 +204,7 @@ class ApiStandIn {
     if (request.method == Method::kPatch) return {200, "{}"};
     const boost::json::object body = json(request.body);
     if (part == "binding") return bind(uid, body);
+    if (part == "eviction") return evict(name, uid, body);
     if (text_at(body, {"preconditions", "uid"}) != uid) return {409, "uid"};
     deleted.push_back(uid);
     remove(uid);
@@ -235,6 +236,8 @@ class ApiStandIn {
   bool refuses = false;                         // the core refuses jobs
   std::vector<Request> requests;
   std::vector<std::string> deleted;
+  std::vector<std::string> evicted;
+  std::set<std::string> budgets;  // names of pods that a disruption budget keeps
   std::vector<Command> commands;
   // NOLINTBEGIN(readability-identifier-naming): functions have the names without the underscore
   std::map<std::string, boost::json::object> pods_, nodes_, namespaces_, jobs_;
@@ -257,6 +260,18 @@ class ApiStandIn {
     const boost::json::object copy = claim;
     if (shows) cluster_->observe(Kind::kPersistentVolumeClaim, copy, false, now_);
     return {200, boost::json::serialize(copy)};
+  }
+  Answer evict(const std::string& name, const std::string& uid, const boost::json::object& body) {
+    if (budgets.contains(name)) {
+      return {429,
+              R"({"reason":"TooManyRequests","message":"Cannot evict pod as it would violate the pod's disruption )"
+              R"(budget.","details":{"causes":[{"reason":"DisruptionBudget","message":"The disruption budget b )"
+              R"(needs 1 healthy pods and has 1 currently"}]}})"};
+    }
+    if (text_at(body, {"deleteOptions", "preconditions", "uid"}) != uid) return {409, "uid"};
+    evicted.push_back(uid);
+    remove(uid);
+    return {201, "{}"};
   }
   Answer bind(const std::string& uid, const boost::json::object& body) {
     boost::json::object& pod = pods_.at(uid);

@@ -1,6 +1,7 @@
 #include "kube/cluster.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kube/cluster_impl.h"
 #include "kube/json_reading.h"
@@ -130,6 +131,7 @@ void Cluster::Impl::tick() {
   for (const TaskKey& key : keys) {
     if (const auto found = tasks_.find(key); found != tasks_.end()) tick_task(key, found->second);
   }
+  for (const JobId job : std::exchange(evicting_, {})) ask_evictions(job);
   std::vector<std::string> groups;
   for (auto& [key, group] : groups_) {
     if (group.ownerless || !suspensions_.contains(key) || !is_admitted_by_suspension(group)) watch_desertion(group);

@@ -14,7 +14,9 @@
 //    is told the chosen node first (volume_object.h, docs/decisions/0038).
 // 4. A pod that is bound with our key is that task, after any restart. All else that uses a node is foreign use.
 // 5. A request without an answer may have happened. It is decided by what the watch shows, or by reading the object.
-// 6. An object that cannot be understood changes nothing, and is told by name (warnings, an Event on the pod).
+// 6. A victim of a preemption or a move leaves by the Eviction API, which a PodDisruptionBudget may refuse: then it
+//    runs on until the budget allows it. All others who are stopped are deleted (cluster_evictions.cc).
+// 7. An object that cannot be understood changes nothing, and is told by name (warnings, an Event on the pod).
 
 #include <boost/json/fwd.hpp>
 #include <cstdint>

@@ -117,8 +117,15 @@ class Cluster::Impl {
     std::map<std::string, Timestamp> selected_at;  // ids of claims: when the node was last written into them
     std::set<std::string> selected;                // ids of claims that were seen with the node of this task
     std::string volumes_wait;                      // what its volumes wait for
+    // Its end, where disruption budgets are heard (cluster_evictions.cc).
+    bool hears_budgets = false;
+    bool granted = false;  // its pod is leaving
+    int refusals = 0;      // in a row
+    Timestamp ask_at;      // not before
+    Timestamp refused_since = Timestamp::never();
+    std::string refusal;  // as it was told
   };
-  enum class Asked { kBind, kLook, kMark, kDelete, kTell, kCreate, kServe, kSuspend, kSelect };
+  enum class Asked { kBind, kLook, kMark, kDelete, kTell, kCreate, kServe, kSuspend, kSelect, kEvict };
   struct Call {
     Asked asked = Asked::kTell;
     TaskKey task;
@@ -229,7 +236,7 @@ class Cluster::Impl {
 
   // tasks
   void start(const StartTask& effect);
-  void stop(const TaskKey& key, std::int64_t grace_s);
+  void stop(const TaskKey& key, std::int64_t grace_s, bool hears);
   void forget(const TaskKey& key);
   bool adopt(const TaskKey& key, Task& task);
   void try_bind(const TaskKey& key, Task& task);
@@ -245,6 +252,16 @@ class Cluster::Impl {
   void release_pod(Task& task);
   void bind(const TaskKey& key, Task& task, Pod& pod);
   void tick_task(const TaskKey& key, Task& task);
+
+  // evictions
+  static bool hears_budgets(const std::optional<StopCause>& cause, bool forced);
+  void leave(const TaskKey& key, Task& task, const Pod& pod);
+  void ask_evictions(JobId job);
+  void evict_answered(const TaskKey& key, Task& task, int status, std::string_view body);
+  void tell_refusal(const TaskKey& key, Task& task, const Pod& pod, const std::string& why);
+  void withdraw_refusal(Task& task);
+  void cancel_eviction(Task& task);
+  void send_eviction(const TaskKey& key, Task& task, const Pod& pod);
 
   // own tasks
   bool is_own(const PodObject& pod) const;
@@ -300,6 +317,7 @@ class Cluster::Impl {
   std::map<std::string, NodeRule> rules_;                     // by the label that stands for them
   std::set<Kind> denied_;                                     // kinds that may not be read
   std::set<JobId> unsettled_;                                 // jobs whose volumes may have become ready
+  std::set<JobId> evicting_;                                  // jobs whose pods are to be asked to leave again
   std::vector<Effect> held_;                                  // effects from before `open`
   std::map<std::uint64_t, Call> calls_;
   std::uint64_t next_id_ = 1;

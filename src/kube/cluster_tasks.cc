@@ -24,14 +24,15 @@ void Cluster::Impl::perform(const Effect& effect) {
   }
   if (const auto* one = std::get_if<StartTask>(&effect)) return start(*one);
   if (const auto* one = std::get_if<ForgetTask>(&effect)) return forget(one->key);
-  if (const auto* one = std::get_if<KillTask>(&effect)) return stop(one->key, one->grace_ms / 1000);
+  if (const auto* one = std::get_if<KillTask>(&effect))
+    return stop(one->key, one->grace_ms / 1000, hears_budgets(one->cause, true));
   const auto& signal = std::get<SignalTask>(effect);
   const auto task = tasks_.find(signal.key);
   // A user's signal: there is none for a pod but the one that it is stopped by.
   if (task != tasks_.end() && signal.signal != task->second.start.stop_signal)
     return warn("signal " + std::to_string(signal.signal) + " was not sent to job " +
                 std::to_string(signal.key.job.value()) + ": a pod gets no other than the one that it is stopped by");
-  stop(signal.key, task == tasks_.end() ? 0 : task->second.start.grace_ms / 1000);
+  stop(signal.key, task == tasks_.end() ? 0 : task->second.start.grace_ms / 1000, hears_budgets(signal.cause, false));
 }
 
 void Cluster::Impl::start(const StartTask& effect) {
@@ -39,6 +40,7 @@ void Cluster::Impl::start(const StartTask& effect) {
   const auto [at, fresh] = tasks_.try_emplace(key);
   Task& task = at->second;
   if (!fresh) {  // known: what is known of it is told again
+    cancel_eviction(task);
     if (task.exit) command(ReportTaskExited{*task.exit});
     if (!task.exit && task.started_told) command(ReportTaskStarted{key.job, key.attempt, key.task, key.incarnation});
     return;
@@ -82,7 +84,7 @@ bool Cluster::Impl::adopt(const TaskKey& key, Task& task) {
     waiting_tasks_.erase(key);
     count_foreign(pod);
     if (task.own) send_service(key, task);
-    if (task.stopping) send_delete(key, task, pod);
+    if (task.stopping) leave(key, task, pod);
     follow(uid, pod);
     return true;
   }
@@ -157,7 +159,7 @@ void Cluster::Impl::bind_answered(const TaskKey& key, Task& task, int status, st
   if (pod == pods_.end()) return;  // its end was told when it went
   if (status == 200 || status == 201) {
     task.phase = TaskPhase::kBound;
-    if (task.stopping) send_delete(key, task, pod->second);
+    if (task.stopping) leave(key, task, pod->second);
     return follow(task.pod, pod->second);
   }
   if (status == 0 || status == 409 || status == 429 || status >= 500) return send_look(key, pod->second);
@@ -189,7 +191,7 @@ void Cluster::Impl::look_answered(const TaskKey& key, Task& task, int status, st
     return fail_start(key, task,
                       "pod " + at_path(*read) + " was bound to node " + shown(read->node, 80) + " by another");
   task.phase = TaskPhase::kBound;
-  if (task.stopping) send_delete(key, task, pod->second);
+  if (task.stopping) leave(key, task, pod->second);
   follow(task.pod, pod->second);
 }
 
@@ -236,7 +238,7 @@ void Cluster::Impl::follow(const std::string& uid, Pod& pod) {
       return fail_start(key, task,
                         "pod " + at_path(object) + " was bound to node " + shown(object.node, 80) + " by another");
     task.phase = TaskPhase::kBound;
-    if (task.stopping) send_delete(key, task, pod);
+    if (task.stopping) leave(key, task, pod);
   }
   if (object.phase == PodPhase::kSucceeded || object.phase == PodPhase::kFailed)
     return exit_task(key, task, object.end);
@@ -249,6 +251,7 @@ void Cluster::Impl::follow(const std::string& uid, Pod& pod) {
 void Cluster::Impl::exit_task(const TaskKey& key, Task& task, const PodEnd& end) {
   if (task.phase == TaskPhase::kExited) return;
   task.phase = TaskPhase::kExited;
+  withdraw_refusal(task);
   waiting_tasks_.erase(key);
   task.exit = TaskExited{key.job, key.attempt, key.task, key.incarnation, end.reason, end.code, end.message};
   task.exit_told = now_;
@@ -256,12 +259,14 @@ void Cluster::Impl::exit_task(const TaskKey& key, Task& task, const PodEnd& end)
   if (const auto node = nodes_.find(task.start.node); node != nodes_.end()) update_node(node->first, node->second);
 }
 
-void Cluster::Impl::stop(const TaskKey& key, std::int64_t grace_s) {
+// Ends the task. `hears`: a PodDisruptionBudget may keep it.
+void Cluster::Impl::stop(const TaskKey& key, std::int64_t grace_s, bool hears) {
   const auto found = tasks_.find(key);
   if (found == tasks_.end() || found->second.phase == TaskPhase::kExited) return;
   Task& task = found->second;
   task.grace_s = std::max<std::int64_t>(1, task.stopping ? std::min(task.grace_s, grace_s) : grace_s);
   const bool again = task.stopping;
+  task.hears_budgets = hears && (!again || task.hears_budgets);
   task.stopping = true;
   const bool is_left_to_its_controller = leaves_by_suspension(key) && !again;
   if (task.phase == TaskPhase::kWaitsForPod)
@@ -275,7 +280,7 @@ void Cluster::Impl::stop(const TaskKey& key, std::int64_t grace_s) {
     task.delete_asked = now_;  // if it is still there some seconds later, it is deleted as others are
     return;
   }
-  if (const auto pod = pods_.find(task.pod); pod != pods_.end()) send_delete(key, task, pod->second);
+  if (const auto pod = pods_.find(task.pod); pod != pods_.end()) leave(key, task, pod->second);
 }
 
 // A refusal does not keep the pod: it is deleted without the mark. Without an answer both are sent again.
@@ -326,6 +331,8 @@ void Cluster::Impl::tick_task(const TaskKey& key, Task& task) {
     task.since = now_;
     return send_look(key, pod->second);
   }
+  if (task.phase == TaskPhase::kBound && task.stopping && task.hears_budgets && !task.granted)
+    evicting_.insert(key.job);
   if (task.phase == TaskPhase::kBound && task.stopping && !task.delete_asked.is_never() &&
       now_ - task.delete_asked >= kLookAgainMs)
     send_delete(key, task, pod->second);
@@ -352,6 +359,7 @@ void Cluster::Impl::answered(std::uint64_t id, int status, std::string_view body
     warn("the API server allows no Service of a gang: " + shown(body, 200));
   if (asked.asked == Asked::kLook) look_answered(found->first, found->second, status, body);
   if (asked.asked == Asked::kSelect) select_answered(found->first, found->second, asked.claim, status, body);
+  if (asked.asked == Asked::kEvict) evict_answered(found->first, found->second, status, body);
   if (asked.asked == Asked::kMark) mark_answered(found->first, found->second, status);
   if (asked.asked == Asked::kDelete) delete_answered(found->first, found->second, status);
 }

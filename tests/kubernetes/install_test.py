@@ -12,7 +12,7 @@ from cluster import Refused, wait_until
 from fleet import DEPLOY, Fleet, main
 from server import berth_binary
 
-FORBIDDEN = [("get", "secrets"), ("list", "secrets"), ("create", "pods"), ("create", "pods/exec"), ("create", "pods/eviction"),
+FORBIDDEN = [("get", "secrets"), ("list", "secrets"), ("create", "pods"), ("create", "pods/exec"),
              ("patch", "nodes"), ("delete", "nodes"), ("update", "pods"), ("patch", "pods"), ("get", "configmaps"),
              ("escalate", "clusterroles"), ("impersonate", "users"), ("create", "serviceaccounts/token"),
              ("update", "leases.coordination.k8s.io"), ("delete", "jobs.batch"), ("create", "rolebindings.rbac.authorization.k8s.io")]

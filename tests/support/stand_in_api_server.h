@@ -223,6 +223,8 @@ struct StandInServer {
     }
     std::string name = rest.substr(0, pods_at) + "/" + rest.substr(pods_at + 6);
     const bool binds = name.ends_with("/binding");
+    const bool evicts = name.ends_with("/eviction");
+    if (evicts) name.resize(name.size() - 9);
     const bool patches = name.ends_with("/status");
     if (binds) name.resize(name.size() - 8);
     if (patches) name.resize(name.size() - 7);
@@ -230,6 +232,7 @@ struct StandInServer {
     if (request.method == Method::kGet) return {200, boost::json::serialize(pod(name))};
     const boost::json::object body = boost::json::parse(request.body).as_object();
     if (binds) return bind(name, body);
+    if (evicts) return erase(name, body.at("deleteOptions").as_object());
     if (patches) {
       const auto& condition = body.at("status").at("conditions").as_array()[0].as_object();
       if (condition.at("type") == "DisruptionTarget") {

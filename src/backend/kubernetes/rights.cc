@@ -73,6 +73,7 @@ std::vector<Right> useful_rights(const std::vector<kube::Resource>& watched) {
   rights.push_back({"patch", "jobset.x-k8s.io", "jobsets", "", ""});
   rights.push_back({"patch", "trainer.kubeflow.org", "trainjobs", "", ""});
   rights.push_back({"patch", "", "persistentvolumeclaims", "", ""});  // to write the chosen node
+  rights.push_back({"create", "", "pods", "eviction", ""});           // so that disruption budgets are heard
   return rights;
 }
 
