@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/job_identities.h"
 #include "base/result.h"
 #include "base/timestamp.h"
 #include "billing/invoice.h"
@@ -285,6 +286,9 @@ class Service {
   virtual std::string metrics() = 0;
 
   virtual ServerFacts facts() = 0;
+
+  // What running jobs show to others.
+  virtual JobIdentities& identities() = 0;
 };
 
 }  // namespace berth::api

@@ -724,6 +724,22 @@ void Declarations::declare_others() {
   acknowledging.add_option("--job", done->job, "from outside: the job's number")->type_name("ID");
   number(acknowledging.add_option("--attempt", done->attempt, "from outside: the attempt that saved"), 1, kMost, "N");
 
+  auto shown = std::make_shared<JobTokenOptions>();
+  CLI::App& showing = command("Jobs", "job-token", "Inside a job: a token by which others know which job it is",
+                              "berth job-token --audience https://vault.example.com\n"
+                              "  berth job-token --audience sts.amazonaws.com > \"$AWS_WEB_IDENTITY_TOKEN_FILE\"",
+                              shown);
+  showing.add_option("--audience", shown->audience, "the service that is to take it")->required()->type_name("NAME");
+  add_show(showing, shown->show);
+
+  auto keys = std::make_shared<KeysOptions>();
+  CLI::App& signing_keys = command("Cluster", "keys", "The keys that identities of jobs are signed with",
+                                   "berth keys\n  berth keys rotate\n  berth keys rotate --withdraw", keys);
+  one_of(signing_keys.add_option("ACTION", keys->action, "list or rotate (list)"), {"list", "rotate"});
+  signing_keys.add_flag("--withdraw", keys->withdraw,
+                        "with rotate: no token that the earlier keys have signed is good any more");
+  add_show(signing_keys, keys->show);
+
   auto version = std::make_shared<VersionOptions>();
   add_format(command("This program", "version", "Versions of this program and the server", "berth version", version),
              version->format, kShown);

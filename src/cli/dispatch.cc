@@ -42,8 +42,9 @@ winsize terminal_size() {
 bool needs_server(const Command& command) {
   if (const auto* done = std::get_if<CheckpointDoneOptions>(&command)) return !done->job.empty();
   return !std::holds_alternative<CompletionOptions>(command) && !std::holds_alternative<CheckOptions>(command) &&
-         !std::holds_alternative<VersionOptions>(command) && !std::holds_alternative<LoginOptions>(command) &&
-         !std::holds_alternative<LogoutOptions>(command) && !std::holds_alternative<ContextOptions>(command);
+         !std::holds_alternative<JobTokenOptions>(command) && !std::holds_alternative<VersionOptions>(command) &&
+         !std::holds_alternative<LoginOptions>(command) && !std::holds_alternative<LogoutOptions>(command) &&
+         !std::holds_alternative<ContextOptions>(command);
 }
 
 // A denied request that brought nothing to say whose it is is told what is missing.

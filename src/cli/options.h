@@ -316,6 +316,17 @@ struct CheckpointDoneOptions {
 struct SnapshotOptions {
   Format format = Format::kJson;
 };
+// The identity of the job that the command runs in, for a service that verifies it.
+struct JobTokenOptions {
+  ShowOptions show;
+  std::string audience;
+};
+// The keys that identities of jobs are signed with.
+struct KeysOptions {
+  ShowOptions show;
+  std::string action = "list";  // or rotate
+  bool withdraw = false;
+};
 struct StatusOptions {
   ShowOptions show;
 };
@@ -326,13 +337,13 @@ struct CompletionOptions {
   std::string shell;
 };
 
-using Command =
-    std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
-                 PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions, NodesOptions,
-                 NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions, AuthOptions, LoginOptions,
-                 LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions, AdviseOptions, EventsOptions,
-                 AuditOptions, UsageOptions, PricesOptions, PolicyOptions, BillOptions, InvoiceOptions, ApplyOptions,
-                 DiffOptions, CheckOptions, ConfigOptions, CheckpointDoneOptions, SnapshotOptions, StatusOptions,
-                 VersionOptions, CompletionOptions, QueueChangeOptions, BindOptions, RolesOptions>;
+using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
+                             PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions,
+                             NodesOptions, NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions,
+                             AuthOptions, LoginOptions, LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions,
+                             AdviseOptions, EventsOptions, AuditOptions, UsageOptions, PricesOptions, PolicyOptions,
+                             BillOptions, InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
+                             CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions,
+                             QueueChangeOptions, BindOptions, RolesOptions, JobTokenOptions, KeysOptions>;
 
 }  // namespace berth::cli

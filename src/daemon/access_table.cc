@@ -14,6 +14,7 @@ AccessTable::AccessTable(const state::State& state) {
     by_digest_.emplace(token.digest, token);
     digest_of_.emplace(name, token.digest);
   }
+  for (const JobId job : state.running()) attempts_[job.value()] = state.job(job)->attempt->number;
 }
 
 void AccessTable::configure(const std::vector<RoleBinding>& bindings) {
@@ -53,6 +54,12 @@ void AccessTable::on(const Event& event) {
   if (const auto* configured = std::get_if<ClusterConfigured>(&event)) {
     const std::lock_guard lock(mutex_);
     follow(*configured);
+  } else if (const auto* started = std::get_if<AttemptStarted>(&event)) {
+    const std::lock_guard lock(mutex_);
+    attempts_[started->job.value()] = started->attempt;
+  } else if (const auto* ended = std::get_if<AttemptEnded>(&event)) {
+    const std::lock_guard lock(mutex_);
+    attempts_.erase(ended->job.value());
   } else if (const auto* created = std::get_if<TokenCreated>(&event)) {
     const std::lock_guard lock(mutex_);
     by_digest_.insert_or_assign(created->digest, *created);
@@ -86,6 +93,13 @@ std::optional<policy::Subject> AccessTable::find(const std::string& digest, Time
   add_roles(subject.name, subject.roles);
   subject.roles.push_back({subject.name, token.role, token.queue});
   return subject;
+}
+
+std::optional<policy::Subject> AccessTable::subject_of(JobId job, std::uint32_t attempt) const {
+  const std::lock_guard lock(mutex_);
+  const auto runs = attempts_.find(job.value());
+  if (runs == attempts_.end() || runs->second != attempt) return std::nullopt;
+  return policy::Subject{.name = "job:" + std::to_string(job.value()), .proof = http::kByJob, .job = job};
 }
 
 std::optional<policy::Subject> AccessTable::subject_of(const identity::Identity& identity) const {

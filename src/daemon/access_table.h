@@ -1,12 +1,14 @@
 #pragma once
-// Which tokens are good and what each may do, for the threads that serve the API. It never waits for a read of the
-// state. The reader tells it of each event before the event is answered, so that what was answered is in force.
+// Which tokens are good, those of running jobs too, and what each may do, for the threads that serve the API. It never
+// waits for a read of the state. The reader tells it of each event before the event is answered, so that what was
+// answered is in force.
 
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "identity/claims.h"
@@ -27,6 +29,9 @@ class AccessTable {
   // such token, or if it has expired by `now`.
   std::optional<policy::Subject> find(const std::string& digest, Timestamp now) const;
 
+  // Returns the job as a subject of its own, without roles; nothing unless this attempt of it runs.
+  std::optional<policy::Subject> subject_of(JobId job, std::uint32_t attempt) const;
+
   // Returns the subject that a token of an issuer proves, with the roles of it and of its groups; nothing if the access
   // of it or of one of its groups is ended.
   std::optional<policy::Subject> subject_of(const identity::Identity& identity) const;
@@ -45,6 +50,7 @@ class AccessTable {
 
   std::map<std::string, std::vector<RoleBinding>> granted_;  // by command, by subject
   std::set<std::string, std::less<>> blocked_;
+  std::unordered_map<std::uint64_t, std::uint32_t> attempts_;  // that run, by job
 
   void configure(const std::vector<RoleBinding>& bindings);
   void follow(const ClusterConfigured& event);                                        // requires the lock

@@ -17,6 +17,23 @@ TEST_CASE("a token follows its queue when that is renamed, and does not fall to 
   CHECK_EQ(access.find(digest, Timestamp{1})->roles.back().queue, "research/nlp");
 }
 
+TEST_CASE("a job is a subject while its attempt runs, and has no roles") {
+  AccessTable access{state::State()};
+  AttemptStarted started;
+  started.job = JobId(7);
+  started.attempt = 2;
+  CHECK_FALSE(access.subject_of(JobId(7), 2));
+  access.on(started);
+  REQUIRE(access.subject_of(JobId(7), 2));
+  CHECK_EQ(access.subject_of(JobId(7), 2)->name, "job:7");
+  CHECK(access.subject_of(JobId(7), 2)->job == JobId(7));
+  CHECK(access.subject_of(JobId(7), 2)->roles.empty());
+  CHECK_FALSE(access.subject_of(JobId(7), 1));
+  CHECK_FALSE(access.subject_of(JobId(8), 2));
+  access.on(AttemptEnded{JobId(7), 2, Outcome::kSucceeded, 0, {}});
+  CHECK_FALSE(access.subject_of(JobId(7), 2));
+}
+
 identity::Identity identity_of(std::string user, std::vector<std::string> groups) {
   identity::Identity identity;
   identity.user = std::move(user);

@@ -26,6 +26,7 @@
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
 #include "daemon/issuer_door.h"
+#include "daemon/job_identity_desk.h"
 #include "daemon/job_news.h"
 #include "daemon/kubernetes_flags.h"
 #include "daemon/log_check.h"
@@ -164,9 +165,12 @@ class Daemon::Impl {
     auto recovered = recover(*log_, options_.checkpoint_every);
     if (!recovered) return recovered.error();
     reader_ = std::move(recovered->reader);
+    clock_.begin(options_.data_dir, recovered->state.now(), options_.max_downtime_s * 1000);
+    auto identities = JobIdentityDesk::open(options_.data_dir, options_.url, *reader_, clock_);
+    if (!identities) return identities.error();
+    identities_ = std::move(*identities);
     if (auto ok = make_backend(recovered->state); !ok) return ok;
     if (options_.kubernetes) news_ = std::make_unique<JobNewsDesk>(*reader_, *log_, *backend_, clock_);
-    clock_.begin(options_.data_dir, recovered->state.now(), options_.max_downtime_s * 1000);
     loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_, clock_);
     // The first request of all: what a backend then submits may name queues of this configuration.
     if (options_.config) put_config(*options_.config);
@@ -194,6 +198,7 @@ class Daemon::Impl {
     retention_.reset();
     budgets_.reset();
     tls_watch_.reset();
+    if (identities_) identities_->serve_at("");  // a backend may wait for it
     if (server_) server_->stop(kStopGrace);
     if (audit_desk_) audit_desk_->stop();
     if (loop_) loop_->stop();
@@ -213,6 +218,7 @@ class Daemon::Impl {
  private:
   // The token is sent with every request, so without TLS it could be read on the network.
   Result<void> check_address() {
+    if (auto ok = JobIdentityDesk::check_url(options_.url); !ok) return ok;
     const auto stays_here = http::is_loopback(options_.listen_address);
     if (!stays_here) return stays_here.error();
     const http::TlsFiles& tls = options_.tls;
@@ -281,6 +287,7 @@ class Daemon::Impl {
     local.supervisor = options_.supervisor;
     if (auto ok = open_to_tasks(config); !ok) return ok;
     local.users = std::move(users_);
+    local.job_variables = [this](const TaskKey& key) { return identities_->variables_of(key); };
     local.output_kept = words_of(options_.keep_finished);
     backend_ = backend::make_local_backend(std::move(local));
     return {};
@@ -361,6 +368,7 @@ class Daemon::Impl {
     authenticator.look_up_by([this](const http::TokenDigest& digest) {
       return reader_->access().find(http::text_of(digest), clock_.now());
     });
+    authenticator.look_up_jobs_by([this](std::string_view job_token) { return identities_->find(job_token); });
     if (!options_.issuers.empty()) {
       issuers_ = std::make_unique<IssuerDoor>(options_.issuers, reader_->access(), clock_);
       authenticator.verify_signed_by([this](std::string_view signed_token, const http::TokenDigest& digest) {
@@ -381,7 +389,7 @@ class Daemon::Impl {
     facts.log_end_known = log_->warnings().empty();
     audit_desk_ = std::make_unique<AuditDesk>(inbox_, clock_);
     service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, *audit_desk_,
-                                               sampler_.get(), std::move(facts));
+                                               sampler_.get(), *identities_, std::move(facts));
     gatekeeper_ = std::make_unique<Gatekeeper>(options_.rate_limit, options_.address_rate_limit, clock_);
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
@@ -404,6 +412,7 @@ class Daemon::Impl {
     server_ = std::move(*server);
     url_ = server_->url();
     sign_in_->serve_at(url_);
+    identities_->serve_at(url_);
     socket_ = socket_path;
     if (tls_ != nullptr) tls_watch_ = std::make_unique<TlsWatch>(*tls_);
     return {};
@@ -443,6 +452,7 @@ class Daemon::Impl {
   ServerClock clock_;
   std::unique_ptr<store::SqliteLog> log_;
   std::unique_ptr<Reader> reader_;
+  std::unique_ptr<JobIdentityDesk> identities_;
   backend::Credentials credentials_;  // with --backend kubernetes, until the backend has them
   std::unique_ptr<backend::Backend> backend_;
   std::unique_ptr<JobNewsDesk> news_;

@@ -39,6 +39,7 @@ struct DaemonOptions {
   KeepFinished keep_finished;                          // how long output and checkpoints of finished jobs are kept
   std::int64_t max_downtime_s = 7 * 86'400;  // a wall clock that is further ahead after a reboot is not believed
   std::uint16_t port = 0;                    // 0: a free one
+  std::string url;                           // of this server, as others reach it; empty: the address it serves on
   std::uint64_t checkpoint_every = 50'000;   // records
   std::uint32_t fsync_delay_ms = 0;          // injected, for benchmarks
   std::uint32_t sample_gpus_ms = 10'000;     // how often the utilization of the GPUs is sampled

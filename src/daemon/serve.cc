@@ -168,6 +168,10 @@ void add_common_flags(CLI::App& app, Flags& flags) {
          "A wall clock that is further ahead of the last event at the start is not believed until it is confirmed")
       ->type_name("TIME")
       ->capture_default_str();
+  app.add_option("--url", flags.daemon.url,
+                 "This server as others reach it, as https://berth.example.com: jobs name it to services that verify "
+                 "their identity (docs/job-identity.md); default: the address that it serves on")
+      ->type_name("URL");
   app.add_option("--port", flags.daemon.port, "Port to serve on; 0 takes a free one")
       ->check(CLI::Range(0, 65'535).description(""))
       ->type_name("PORT")

@@ -42,7 +42,8 @@ Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
 
 DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
                              const LogCheck& log_check, ServerClock& clock, AuditDesk& audit_desk,
-                             const GpuUtilizationSampler* sampler, api::ServerFacts facts)
+                             const GpuUtilizationSampler* sampler, api::JobIdentities& identities,
+                             api::ServerFacts facts)
     : inbox_(inbox),
       reader_(reader),
       log_(log),
@@ -51,6 +52,7 @@ DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log
       clock_(clock),
       audit_desk_(audit_desk),
       sampler_(sampler),
+      identities_(identities),
       facts_(std::move(facts)),
       desk_(log),
       past_(log, *this) {}

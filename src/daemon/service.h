@@ -23,7 +23,7 @@ class DaemonService final : public api::Service {
  public:
   DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
                 const LogCheck& log_check, ServerClock& clock, AuditDesk& audit_desk,
-                const GpuUtilizationSampler* sampler, api::ServerFacts facts);
+                const GpuUtilizationSampler* sampler, api::JobIdentities& identities, api::ServerFacts facts);
 
   void submit(const Origin& by, Command command, std::function<void(Result<control::Reply>)> answer) override;
   void note_denial(const AccessDenied& denied) override { audit_desk_.denied(denied); }
@@ -51,6 +51,7 @@ class DaemonService final : public api::Service {
   void task_log(const LogQuery& query, std::function<void(Result<LogPart>)> answer) override;
   std::string metrics() override;
   api::ServerFacts facts() override;
+  api::JobIdentities& identities() override { return identities_; }
 
  private:
   Timestamp now(const state::State& state) { return std::max(state.now(), clock_.now()); }
@@ -64,6 +65,7 @@ class DaemonService final : public api::Service {
   ServerClock& clock_;
   AuditDesk& audit_desk_;
   const GpuUtilizationSampler* sampler_;  // null if utilization is not measured
+  api::JobIdentities& identities_;
   api::ServerFacts facts_;
   BillingDesk desk_;
   PastDesk past_;

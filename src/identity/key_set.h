@@ -1,7 +1,7 @@
 #pragma once
 // The public keys of an issuer, read from its JSON Web Key Set, and the check of a signature with one of them. Only
 // keys for RS256 (2048 bits or more) and ES256 are kept. So neither a secret key nor the text of a public one can serve
-// to check an HMAC. This is the one file that knows libcjose.
+// to check an HMAC. libcjose is known here and in own_keys.cc alone.
 
 #include <cstddef>
 #include <memory>

@@ -24,7 +24,10 @@ bool is_at_or_below(std::string_view path, std::string_view ancestor) {
   return path.size() > ancestor.size() && path.starts_with(ancestor) && path[ancestor.size()] == '/';
 }
 
+bool job_has(Verb verb) { return verb == Verb::kSeeJob || verb == Verb::kReportCheckpoint; }
+
 Decision authorize(const Subject& subject, Verb verb, const Object& object) {
+  if (subject.job.valid()) return {.allowed = subject.job == object.job && job_has(verb)};
   for (const RoleBinding& binding : subject.roles) {
     if (is_at_or_below(object.queue, binding.queue) && reaches(reach_of(binding.role, verb), subject, object))
       return {.allowed = true, .by = binding};

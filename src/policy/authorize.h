@@ -1,6 +1,7 @@
 #pragma once
 // Authorization: a subject may do what a role of its bindings allows at the queue of the object or at a queue above it.
-// What no binding allows is denied. Total and pure: no clock, no I/O.
+// What no binding allows is denied. A running job is a subject without roles, which speaks for itself alone. Total and
+// pure: no clock, no I/O.
 
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@ struct Subject {
   std::vector<RoleBinding> roles = {};
   std::string_view proof = {};           // how it was authenticated, of static storage: token, certificate, socket
   std::vector<std::string> groups = {};  // `group:corp:nlp`, as its issuer states them
+  JobId job = JobId::none();             // the subject is this running job: `job:17`
   bool operator==(const Subject&) const = default;
 };
 
@@ -28,6 +30,7 @@ struct Subject {
 struct Object {
   std::string_view queue = {};
   std::string_view owner = {};  // the user of the job; empty for what belongs to no user
+  JobId job = JobId::none();    // the job itself
 };
 
 struct Decision {
@@ -38,6 +41,9 @@ struct Decision {
 };
 
 Decision authorize(const Subject& subject, Verb verb, const Object& object);
+
+// Returns true if a running job has the verb on itself. It has none on anything else.
+bool job_has(Verb verb);
 
 // Returns the greatest reach of the verb that the subject has at any queue. What lists show is decided for each row; a
 // subject with no reach at all is refused the list.

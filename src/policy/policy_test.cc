@@ -51,6 +51,19 @@ TEST_CASE("names are compared whole: no prefix, no other kind") {
   CHECK_FALSE(authorize({.name = "", .roles = roles_of(bindings, "")}, Verb::kSeeQueue, {}).allowed);
 }
 
+TEST_CASE("a running job may see itself and report its checkpoints, whatever roles it is given") {
+  for (std::size_t v = 0; v < EnumNames<Verb>::kNames.size(); ++v) {
+    const auto verb = static_cast<Verb>(v);
+    CAPTURE(name_of(verb));
+    const Subject job{.name = "job:7", .user = "ada", .roles = {{"job:7", Role::kAdmin, ""}}, .job = JobId(7)};
+    const bool own = verb == Verb::kSeeJob || verb == Verb::kReportCheckpoint;
+    CHECK(authorize(job, verb, {"a", "ada", JobId(7)}).allowed == own);
+    CHECK_FALSE(authorize(job, verb, {"a", "ada", JobId(8)}).allowed);
+    CHECK_FALSE(authorize(job, verb, {"a", "ada"}).allowed);
+    CHECK_FALSE(authorize(job, verb, {}).needs);
+  }
+}
+
 // Every role, verb, relation of the two queues and of the owner, against the rule written the other way round.
 TEST_CASE("the whole matrix: allowed is exactly what some role has there") {
   const std::array<std::string_view, 5> queues{"", "a", "a/b", "a/b/c", "ab"};

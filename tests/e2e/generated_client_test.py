@@ -126,7 +126,7 @@ def run_the_example(server, directory):
         check((done.returncode, done.stdout) == (code, out) and err in done.stderr, f"the example: {done}")
 
 
-READS = {"getHealth": [], "getReadiness": [], "getOpenApi": [], "getCluster": [], "getClock": [], "getIdentity": [], "checkAccess": [], "listTokens": [], "listRoles": [], "getConfig": [],
+READS = {"getHealth": [], "getReadiness": [], "getOpenApi": [], "getCluster": [], "getClock": [], "getIdentity": [], "checkAccess": [], "listTokens": [], "getProviderConfiguration": [], "listSigningKeys": [], "listRoles": [], "getConfig": [],
          "listJobs": [],
          "getJob": [1], "explainJob": [1], "listQueues": [], "getQueue": ["research/nlp"], "explainShare": ["research"],
          "listNodes": [], "getNode": ["n1"], "listMaintenance": [], "getCapacity": [], "getAdvice": [], "getUsage": [],

@@ -69,6 +69,10 @@ CALLS = [
     ("createToken", "POST", "/v1/tokens", {"name": "ci", "role": "member", "expires_in_s": 60}),
     ("listTokens", "GET", "/v1/tokens", None),
     ("revokeToken", "DELETE", "/v1/tokens/ci", None),
+    ("getProviderConfiguration", "GET", "/.well-known/openid-configuration", None),
+    ("listSigningKeys", "GET", "/v1/keys", None),
+    ("rotateSigningKeys", "POST", "/v1/keys/rotate", None),
+    ("createJobIdentity", "POST", "/v1/jobs/1/identity?audience=vault", None),  # for the job alone: denied, and documented
     ("confirmClock", "POST", "/v1/clock/confirm?offset_ms=5", None),  # it is right: a conflict, and documented
     ("cordonNode", "POST", "/v1/nodes/n1/cordon", None),
     ("uncordonNode", "POST", "/v1/nodes/n1/uncordon", None),

@@ -146,6 +146,7 @@ Identification Authenticator::bearer_of(std::string_view authorization) const {
   }
   if (found != nullptr) return {.subject = found->subject};
   if (auto subject = lookup_ ? lookup_(digest) : std::nullopt) return {.subject = std::move(subject)};
+  if (auto subject = job_lookup_ ? job_lookup_(token) : std::nullopt) return {.subject = std::move(subject)};
   const bool is_signed = std::count(token.begin(), token.end(), '.') == 2;
   return verify_ && is_signed ? verify_(token, digest) : Identification();
 }

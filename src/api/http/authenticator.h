@@ -39,6 +39,10 @@ class Authenticator {
   using Lookup = std::function<std::optional<policy::Subject>(const TokenDigest&)>;
   void look_up_by(Lookup lookup) { lookup_ = std::move(lookup); }
 
+  // Finds running jobs by their tokens. Called on I/O threads; must not block.
+  using JobLookup = std::function<std::optional<policy::Subject>(std::string_view token)>;
+  void look_up_jobs_by(JobLookup lookup) { job_lookup_ = std::move(lookup); }
+
   // Finds the roles of a peer that its connection proves. Called on I/O threads.
   using PeerLookup = std::function<std::optional<policy::Subject>(const Peer&)>;
   void look_up_peers_by(PeerLookup lookup) { peer_lookup_ = std::move(lookup); }
@@ -68,6 +72,7 @@ class Authenticator {
   };
   std::vector<Entry> entries_;
   Lookup lookup_;
+  JobLookup job_lookup_;
   PeerLookup peer_lookup_;
   Verify verify_;
   SessionLookup session_lookup_;

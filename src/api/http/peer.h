@@ -25,6 +25,7 @@ inline constexpr std::string_view kByCertificate = "certificate";
 inline constexpr std::string_view kBySocket = "socket";
 inline constexpr std::string_view kBySession = "session";  // signed in on the web page
 inline constexpr std::string_view kByIssuer = "issuer";    // a signed token of an identity provider
+inline constexpr std::string_view kByJob = "job-token";    // the token of a running job
 
 // What carries a connection.
 enum class Carrier : std::uint8_t { kPlain, kTls, kSocket };

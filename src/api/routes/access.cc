@@ -25,6 +25,7 @@ enum class On : std::uint8_t {
   kQueue,    // the queue {path}
   kParent,   // the queue above {path}
   kJob,      // the job {id}
+  kItself,   // the job {id}, by the token of that job alone
   kRows,     // the handler asks for each row, or for the queue of a submission
   kAnyone,   // every subject that the server knows
 };
@@ -99,6 +100,10 @@ constexpr std::array kRules{
     Rule{"prioritizeJob", On::kJob, Verb::kPrioritizeJob},
     Rule{"moveJob", On::kJob, Verb::kMoveJob},
     Rule{"reportCheckpoint", On::kJob, Verb::kReportCheckpoint},
+    Rule{"getProviderConfiguration", On::kAnyone, Verb::kSeeQueue},
+    Rule{"listSigningKeys", On::kAnyone, Verb::kSeeQueue},
+    Rule{"rotateSigningKeys", On::kCluster, Verb::kManageTokens},
+    Rule{"createJobIdentity", On::kItself, Verb::kSeeJob},
     Rule{"listTokens", On::kCluster, Verb::kManageTokens},
     Rule{"createToken", On::kCluster, Verb::kManageTokens},
     Rule{"revokeToken", On::kCluster, Verb::kManageTokens},
@@ -141,11 +146,21 @@ std::optional<Error> refuse_job(Service& service, const Request& request, Verb v
   if (!id) return std::nullopt;  // the handler says what is wrong with it
   const auto job = job_object(service, *id);
   if (!job) return not_found("no such job " + std::to_string(id->value()));
-  const Object object{job->queue, job->owner};
+  const Object object{job->queue, job->owner, *id};
+  if (request.principal.job.valid() && job->owner_blocked)
+    return Error{ErrorCode::kDenied, "the access of user:" + job->owner + ", whose job this is, was ended here"};
   if (refuse_object(service, request, Verb::kSeeJob, object, *id))
     return not_found("no such job " + std::to_string(id->value()));
   if (verb != Verb::kReadLog) return refuse_object(service, request, verb, object, *id);
   return refuse_log(service, request, object, *id);
+}
+
+std::optional<Error> refuse_others(Service& service, const Request& request, Verb verb) {
+  if (auto refusal = refuse_job(service, request, verb)) return refusal;
+  const auto id = job_id_of(request);
+  if (!id || request.principal.job == *id) return std::nullopt;
+  return Error{ErrorCode::kDenied,
+               "the identity of a job is given to that job alone: ask from within it, with its BERTH_JOB_TOKEN"};
 }
 
 std::optional<Error> refuse_rows(Service& service, const Request& request, Verb verb) {
@@ -174,6 +189,8 @@ std::optional<Error> refuse(Service& service, const Request& request, const Rule
     }
     case On::kJob:
       return refuse_job(service, request, rule.verb);
+    case On::kItself:
+      return refuse_others(service, request, rule.verb);
     case On::kRows:
       return refuse_rows(service, request, rule.verb);
   }
@@ -185,10 +202,12 @@ std::optional<Error> refuse(Service& service, const Request& request, const Rule
 std::optional<JobObject> job_object(Service& service, JobId id) {
   std::optional<JobObject> found;
   service.read([&](const View& view) {
-    if (const state::JobState* job = view.state.job(id)) found = {view.state.queue(job->queue).path, job->spec.user};
+    if (const state::JobState* job = view.state.job(id))
+      found = {view.state.queue(job->queue).path, job->spec.user,
+               view.state.blocked().contains("user:" + job->spec.user)};
   });
   if (found) return found;
-  if (const auto past = service.past_job(id)) found = {past->job.spec.queue, past->job.spec.user};
+  if (const auto past = service.past_job(id)) found = {past->job.spec.queue, past->job.spec.user, false};
   return found;
 }
 
@@ -218,7 +237,7 @@ Error denial(Service& service, const Request& request, Verb verb, const Object& 
 bool may_see_job(Service& service, const Request& request, JobId id) {
   if (policy::authorize(request.principal, Verb::kSeeJob, {}).allowed) return true;
   const auto job = job_object(service, id);
-  return job && policy::authorize(request.principal, Verb::kSeeJob, {job->queue, job->owner}).allowed;
+  return job && policy::authorize(request.principal, Verb::kSeeJob, {job->queue, job->owner, id}).allowed;
 }
 
 void hide_others(Service& service, const Request& request, boost::json::value& view) {

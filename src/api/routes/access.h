@@ -30,6 +30,7 @@ Error denial(Service& service, const http::Request& request, policy::Verb verb, 
 struct JobObject {
   std::string queue;
   std::string owner;
+  bool owner_blocked = false;  // the owner's access is ended
 };
 std::optional<JobObject> job_object(Service& service, JobId id);
 

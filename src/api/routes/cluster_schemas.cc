@@ -61,6 +61,30 @@ Schema cluster() {
 constexpr const char* kTokenUser = "^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$";
 constexpr const char* kTokenName = "^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$";
 
+void add_identity_schemas(boost::json::object& schemas) {
+  const auto words = [](std::string_view what) { return list(what, text("One of them.")); };
+  schemas["ProviderConfiguration"] =
+      object("OpenID Connect discovery: where this server's keys are.",
+             {{"issuer", text("The URL of this server, as identities of jobs name it (iss).")},
+              {"jwks_uri", text("Where the keys are.")},
+              {"response_types_supported", words("Always id_token.")},
+              {"subject_types_supported", words("Always public.")},
+              {"id_token_signing_alg_values_supported", words("Always RS256.")},
+              {"claims_supported", words("The claims of an identity.")}});
+  schemas["SigningKeys"] =
+      object("A JSON Web Key Set.",
+             {{"keys", list("The newest first.", object("A public key.", {{"kty", text("Always RSA.")},
+                                                                          {"kid", text("Its name.")},
+                                                                          {"use", text("Always sig.")},
+                                                                          {"alg", text("Always RS256.")},
+                                                                          {"n", text("The modulus.")},
+                                                                          {"e", text("The exponent.")}}))}});
+  schemas["KeyRotated"] = object("Keys after a rotation.", {{"kid", text("The name of the new key.")},
+                                                            {"withdrawn", boolean("The earlier ones are withdrawn.")}});
+  schemas["JobIdentity"] = object("What a job shows to another service.",
+                                  {{"token", text("The signed token (JWT).")}, {"expires", time("When it ends.")}});
+}
+
 void add_token_schemas(boost::json::object& schemas) {
   const auto name = [] { return text("The token's name."); };
   const auto role = [] { return word_of<Role>("Its role."); };
@@ -91,6 +115,7 @@ void add_token_schemas(boost::json::object& schemas) {
                                                                     {"token", text("The token itself.")}});
   schemas["TokenRevoked"] =
       object("A token that was revoked.", {{"name", name()}, {"revoked", boolean("Always true.")}});
+  add_identity_schemas(schemas);
   schemas["RoleBinding"] = object("A subject has a role at a queue and below.",
                                   {{"subject", text("Such as group:corp:nlp.")}, {"role", role()}, {"queue", queue()}});
   schemas["AccessDecision"] =
@@ -109,7 +134,8 @@ void add_token_schemas(boost::json::object& schemas) {
       object("Who the server takes you for.",
              {{"subject", text("The subject, such as token:ci.")},
               {"user", text("The owner of the jobs that it submits.")},
-              {"authenticated_by", text("How the request was authenticated: token, certificate, socket or issuer.")},
+              {"authenticated_by",
+               text("How the request was authenticated: token, certificate, socket, session, issuer or job-token.")},
               {"connection", text("What carried it: plain, tls or unix-socket.")},
               {"roles", list("Its roles.", object("A role at a queue.", {{"role", role()}, {"queue", queue()}}))}});
 }

@@ -72,6 +72,19 @@ inline Result<std::vector<TaskPlacement>> first_fit_elsewhere(state::State& stat
   return conflict("job " + std::to_string(id.value()) + " finds no places elsewhere now");
 }
 
+// Identities without keys.
+class FakeIdentities final : public JobIdentities {
+ public:
+  Result<Token> issue(JobId, const std::string& audience) override {
+    return Token{"header." + audience + ".signature", Timestamp{1'700'000'600'000}};
+  }
+  std::string issuer() override { return "https://berth.example.com"; }
+  std::string key_set() override {
+    return R"({"keys":[{"kty":"RSA","kid":"k1","use":"sig","alg":"RS256","n":"AQAB","e":"AQAB"}]})";
+  }
+  Result<std::string> rotate(bool, const std::string&) override { return std::string("k2"); }
+};
+
 class FakeService : public Service {
  public:
   FakeService() = default;
@@ -288,6 +301,8 @@ class FakeService : public Service {
     return facts;
   }
 
+  JobIdentities& identities() override { return identities_; }
+
   state::State state;
   Timestamp now{1'700'000'000'000};
   std::vector<EventRecord> log;
@@ -314,6 +329,7 @@ class FakeService : public Service {
     }
   }
 
+  FakeIdentities identities_;
   control::IterationMemory memory_;
   std::uint64_t next_watcher_ = 1;
 };
@@ -377,7 +393,7 @@ struct Ask {
 };
 
 // A server without sockets, with an admin, the members ann (everywhere) and bob (queue b), lea who leads queue b,
-// the operator ops, the auditor aud, and eve, who has no role.
+// the operator ops, the auditor aud, eve, who has no role, and job1, which is the running job 1.
 class Client {
  public:
   explicit Client(Service& service) : router_(make_router(service)) {
@@ -389,6 +405,7 @@ class Client {
       REQUIRE(tokens_.add(user + "-0123456789abcdef",
                           {.name = name, .user = user, .roles = policy::roles_of(roles, name)}));
     }
+    REQUIRE(tokens_.add("job1-0123456789abcdef", {.name = "job:1", .job = JobId(1)}));
   }
 
   std::shared_ptr<RecordedAnswer> send(const Ask& ask) const {

@@ -17,6 +17,7 @@ void add_role_routes(http::Router& router, Service& service);
 void add_node_routes(http::Router& router, Service& service);
 void add_maintenance_routes(http::Router& router, Service& service);
 void add_forecast_routes(http::Router& router, Service& service);
+void add_identity_routes(http::Router& router, Service& service);
 void add_access_routes(http::Router& router, Service& service);
 void add_token_routes(http::Router& router, Service& service);
 void add_clock_routes(http::Router& router, Service& service);

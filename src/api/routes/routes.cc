@@ -62,6 +62,7 @@ http::Router make_router(Service& service) {
   add_snapshot_routes(router, service);
   add_token_routes(router, service);
   add_access_routes(router, service);
+  add_identity_routes(router, service);
   router = with_past_reads(router, service);
   add_document_route(router, service);
   return guarded(router, service);

@@ -76,11 +76,16 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
         .body = R"({"name":"ci","role":"member","queue":"b","expires_in_s":60})"}},
       {"listTokens", {.target = "/v1/tokens"}},
       {"revokeToken", {.method = "DELETE", .target = "/v1/tokens/ci"}},
+      {"getProviderConfiguration", {.target = "/.well-known/openid-configuration", .user = ""}},
+      {"listSigningKeys", {.target = "/v1/keys", .user = ""}},
+      {"rotateSigningKeys", {.method = "POST", .target = "/v1/keys/rotate?withdraw=true"}},
       {"getConfig", {.target = "/v1/config"}},
       {"diffConfig", {.method = "POST", .target = "/v1/config/diff", .body = kConfig}},
       {"submitJob", {.method = "POST", .target = "/v1/jobs", .body = kJob}},
       {"listJobs", {.target = "/v1/jobs?finished=true&sort=-gpus"}},
       {"getJob", {.target = "/v1/jobs/1"}},
+      {"createJobIdentity",
+       {.method = "POST", .target = "/v1/jobs/1/identity?audience=https://vault.example.com", .user = "job1"}},
       {"explainJob", {.target = "/v1/jobs/2/why"}},
       {"forecastJob", {.method = "POST", .target = "/v1/forecast", .body = kJob}},
       {"forecastPriority", {.method = "POST", .target = "/v1/jobs/2/forecast", .body = R"({"priority":9})"}},
@@ -778,6 +783,8 @@ TEST_CASE("every operation is for those subjects alone that have a role for it")
       {"createToken", {}},
       {"listTokens", {}},
       {"revokeToken", {}},
+      {"rotateSigningKeys", {}},
+      {"createJobIdentity", {}},
       {"getPrices", {"ann", "aud", "bob", "eve", "lea", "ops"}},
       {"putPrices", {}},
       {"diffPrices", {}},
@@ -937,6 +944,47 @@ TEST_CASE("a subject sees its own roles and those that it may manage") {
   CHECK(subjects("lea") == std::vector<std::string>{"user:zoe"});
   CHECK(subjects("bob") == std::vector<std::string>{"user:bob"});
   CHECK(subjects("eve").empty());
+}
+
+TEST_CASE("a running job sees itself, reports its checkpoints and gets its identity, and may nothing else") {
+  World world;
+  const Client client(world.service);
+  const auto status = [&](const Ask& ask) {
+    Ask asked = ask;
+    asked.user = "job1";
+    return client.call(asked).status;
+  };
+  const std::set<std::string> own = {"getJob", "reportCheckpoint", "createJobIdentity"};
+  // What every subject may that the server knows.
+  const std::set<std::string> of_all = {"getIdentity", "checkAccess", "getPrices", "listRoles"};
+  for (const auto& entry : one_call_each()) {
+    const std::string& id = entry.first;
+    CAPTURE(id);
+    if (entry.second.user.empty()) continue;  // it is public
+    const int answered = status(entry.second);
+    if (own.contains(id)) {
+      CHECK_EQ(answered, 200);
+    } else if (of_all.contains(id)) {
+      CHECK_NE(answered, 403);
+    } else {
+      CHECK((answered == 403 || answered == 404));
+    }
+  }
+  CHECK_EQ(status({.target = "/v1/jobs/1/why"}), 200);
+  CHECK_EQ(status({.target = "/v1/jobs/2"}), 404);
+  CHECK_EQ(status({.target = "/v1/jobs/1/logs"}), 403);
+  CHECK_EQ(status({.method = "POST", .target = "/v1/jobs/2/checkpoint", .body = R"({"attempt":1,"step":9})"}), 404);
+  CHECK_EQ(status({.method = "POST", .target = "/v1/jobs/2/identity?audience=a"}), 404);
+  CHECK_EQ(json::parse(client.call({.target = "/v1/roles", .user = "job1"}).body).at("items").as_array().size(), 0);
+  const auto by_admin = client.call({.method = "POST", .target = "/v1/jobs/1/identity?audience=a"});
+  CHECK_EQ(by_admin.status, 403);
+  CHECK(detail_of(by_admin).find("BERTH_JOB_TOKEN") != std::string::npos);
+  CHECK_EQ(status({.method = "POST", .target = "/v1/jobs/1/identity"}), 400);
+  CHECK_EQ(status({.method = "POST", .target = "/v1/jobs/1/identity?audience="}), 400);
+  CHECK_EQ(status({.method = "POST", .target = "/v1/jobs/1/identity?audience=" + std::string(256, 'a')}), 400);
+  REQUIRE(world.service.run(BlockSubject{"user:ann", true, "admin"}));  // whose job it is
+  CHECK_EQ(status({.target = "/v1/jobs/1"}), 403);
+  CHECK_EQ(status({.method = "POST", .target = "/v1/jobs/1/identity?audience=a"}), 403);
 }
 
 TEST_CASE("a denied request names the verb, the place and the least role that could") {

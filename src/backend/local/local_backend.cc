@@ -239,7 +239,8 @@ class LocalBackend final : public Backend {
     executor::TaskLaunch launch;
     launch.key = key;
     launch.argv = start.command;
-    launch.env = start.env;
+    if (options_.job_variables) launch.env = options_.job_variables(start.key);
+    launch.env.insert(launch.env.end(), start.env.begin(), start.env.end());
     launch.env.emplace_back("BERTH_CHECKPOINT_DIR", checkpoints);
     launch.rank_env.assign(start.ranks.begin(), start.ranks.end());
     launch.workdir = start.workdir;

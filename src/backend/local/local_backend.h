@@ -2,6 +2,7 @@
 // The local backend: this machine is the only node, and its executor runs the tasks (decision 0004).
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,8 @@ struct LocalOptions {
   std::int64_t max_log_bytes = 64 << 20;
   TaskUsers users;          // as what user tasks run
   std::string output_kept;  // how long output of a finished job is kept, in words
+  // Returns variables that a task gets beyond those of its effect, which go before them. Null: none.
+  std::function<Environment(const TaskKey&)> job_variables = {};
 };
 
 // Return the folders of the jobs, of one job, of its checkpoints, of its home, and of the captured output of a task.

@@ -46,6 +46,8 @@ Result<int> run(const DiffOptions& options, Session& session);
 Result<int> run(const CheckOptions& options, Session& session);
 Result<int> run(const ConfigOptions& options, Session& session);
 Result<int> run(const CheckpointDoneOptions& options, Session& session);
+Result<int> run(const JobTokenOptions& options, Session& session);
+Result<int> run(const KeysOptions& options, Session& session);
 Result<int> run(const SnapshotOptions& options, Session& session);
 Result<int> run(const StatusOptions& options, Session& session);
 Result<int> run(const VersionOptions& options, Session& session);
