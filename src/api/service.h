@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -286,6 +287,9 @@ class Service {
   virtual std::string metrics() = 0;
 
   virtual ServerFacts facts() = 0;
+
+  // When each of the server's own tokens was last used, by its digest.
+  virtual std::map<std::string, Timestamp> token_uses() = 0;
 
   // What running jobs show to others.
   virtual JobIdentities& identities() = 0;

@@ -1,5 +1,6 @@
 #include "daemon/access_table.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "api/http/peer.h"
@@ -79,6 +80,7 @@ void AccessTable::on(const Event& event) {
     const auto known = digest_of_.find(revoked->name);
     if (known == digest_of_.end()) return;
     by_digest_.erase(known->second);
+    uses_.erase(known->second);
     digest_of_.erase(known);
   }
 }
@@ -92,7 +94,21 @@ std::optional<policy::Subject> AccessTable::find(const std::string& digest, Time
   policy::Subject subject{.name = "token:" + token.name, .user = token.as_user};
   add_roles(subject.name, subject.roles);
   subject.roles.push_back({subject.name, token.role, token.queue});
+  Timestamp& used = uses_[digest];
+  used = std::max(used, now);
   return subject;
+}
+
+AccessTable::Uses AccessTable::uses() const {
+  const std::lock_guard lock(mutex_);
+  return uses_;
+}
+
+void AccessTable::note_uses(const Uses& uses) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [digest, time] : uses) {
+    if (by_digest_.contains(digest)) uses_[digest] = std::max(uses_[digest], time);
+  }
 }
 
 std::optional<policy::Subject> AccessTable::subject_of(JobId job, std::uint32_t attempt) const {

@@ -29,6 +29,12 @@ class AccessTable {
   // such token, or if it has expired by `now`.
   std::optional<policy::Subject> find(const std::string& digest, Timestamp now) const;
 
+  // When each token was last used, by digest. It is no event: what is known at the start is given by note_uses(), and
+  // token_uses.h stores it.
+  using Uses = std::map<std::string, Timestamp>;
+  Uses uses() const;
+  void note_uses(const Uses& uses);
+
   // Returns the job as a subject of its own, without roles; nothing unless this attempt of it runs.
   std::optional<policy::Subject> subject_of(JobId job, std::uint32_t attempt) const;
 
@@ -50,6 +56,7 @@ class AccessTable {
 
   std::map<std::string, std::vector<RoleBinding>> granted_;  // by command, by subject
   std::set<std::string, std::less<>> blocked_;
+  mutable Uses uses_;                                          // of tokens that there are
   std::unordered_map<std::uint64_t, std::uint32_t> attempts_;  // that run, by job
 
   void configure(const std::vector<RoleBinding>& bindings);

@@ -41,6 +41,7 @@
 #include "daemon/snapshot.h"
 #include "daemon/socket_peer.h"
 #include "daemon/tls_watch.h"
+#include "daemon/token_uses.h"
 #include "daemon/version.h"
 #include "store/sqlite_log.h"
 
@@ -186,6 +187,7 @@ class Daemon::Impl {
       if (auto applied = config_applied_.get(); !applied) return applied;
     }
     measure();
+    token_uses_ = std::make_unique<TokenUses>(options_.data_dir, reader_->access());
     if (auto served = serve(); !served) return served;
     if (options_.kubernetes) queue_desk_ = std::make_unique<QueueDesk>(*reader_, *backend_, clock_);
     log_check_.start();
@@ -207,6 +209,7 @@ class Daemon::Impl {
     queue_desk_.reset();
     news_.reset();
     server_.reset();
+    token_uses_.reset();
   }
 
   const std::string& url() const { return url_; }
@@ -452,6 +455,7 @@ class Daemon::Impl {
   ServerClock clock_;
   std::unique_ptr<store::SqliteLog> log_;
   std::unique_ptr<Reader> reader_;
+  std::unique_ptr<TokenUses> token_uses_;
   std::unique_ptr<JobIdentityDesk> identities_;
   backend::Credentials credentials_;  // with --backend kubernetes, until the backend has them
   std::unique_ptr<backend::Backend> backend_;

@@ -46,6 +46,7 @@ class PastService final : public api::Service {
   void task_log(const LogQuery& query, std::function<void(Result<LogPart>)> answer) override;
   std::string metrics() override;
   api::ServerFacts facts() override { return now_.facts(); }
+  std::map<std::string, Timestamp> token_uses() override { return {}; }
   api::JobIdentities& identities() override { return now_.identities(); }
 
  private:

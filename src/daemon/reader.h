@@ -65,6 +65,7 @@ class Reader {
   void begin_metrics();
 
   const AccessTable& access() const { return access_; }
+  AccessTable& access() { return access_; }
 
   // One read at a time: a read may wait for another one.
   void read(const std::function<void(state::State&, const billing::Meter&)>& look);

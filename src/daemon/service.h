@@ -51,6 +51,7 @@ class DaemonService final : public api::Service {
   void task_log(const LogQuery& query, std::function<void(Result<LogPart>)> answer) override;
   std::string metrics() override;
   api::ServerFacts facts() override;
+  std::map<std::string, Timestamp> token_uses() override { return reader_.access().uses(); }
   api::JobIdentities& identities() override { return identities_; }
 
  private:

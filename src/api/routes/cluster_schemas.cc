@@ -90,14 +90,16 @@ void add_token_schemas(boost::json::object& schemas) {
   const auto role = [] { return word_of<Role>("Its role."); };
   const auto queue = [] { return text("The queue at which it has the role; empty: the root."); };
   const auto user = [] { return text("The owner of the jobs that it submits."); };
-  schemas["Token"] = object("A token that is not revoked.", {{"name", name()},
-                                                             {"role", role()},
-                                                             {"queue", queue()},
-                                                             {"user", user()},
-                                                             {"created", time("When it was created.")},
-                                                             {"created_by", text("The subject that created it.")},
-                                                             {"expires", time("When it ends.")},
-                                                             {"expired", boolean("It has ended.")}});
+  schemas["Token"] = object("A token that is not revoked.",
+                            {{"name", name()},
+                             {"role", role()},
+                             {"queue", queue()},
+                             {"user", user()},
+                             {"created", time("When it was created.")},
+                             {"created_by", text("The subject that created it.")},
+                             {"expires", time("When it ends.")},
+                             {"expired", boolean("It has ended.")},
+                             {"last_used?", time("When it was last used; absent: not that the server knows.")}});
   schemas["TokenList"] = object("Tokens.", {{"items", list("The tokens, by name.", reference("Token"))},
                                             {"seq", integer("The event that the list reflects.")}});
   schemas["TokenRequest"] = closed(

@@ -301,6 +301,7 @@ class FakeService : public Service {
     return facts;
   }
 
+  std::map<std::string, Timestamp> token_uses() override { return uses; }
   JobIdentities& identities() override { return identities_; }
 
   state::State state;
@@ -313,6 +314,7 @@ class FakeService : public Service {
   std::size_t looks = 0;  // calls that look at the state, the log or files
   GpuUtilization gpu_utilization;
   bool full = false;
+  std::map<std::string, Timestamp> uses;
 
  private:
   std::uint32_t tasks_of(JobId id) const { return static_cast<std::uint32_t>(state.job(id)->attempt->tasks.size()); }

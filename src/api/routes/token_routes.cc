@@ -35,22 +35,25 @@ struct TokenRequest {
 
 constexpr std::int64_t kLongestTokenS = 366 * 86'400LL;
 
-json::object token_view(const state::Token& token, Timestamp now) {
-  return {{"name", token.name},
-          {"role", name_of(token.role)},
-          {"queue", token.queue},
-          {"user", token.as_user},
-          {"created", to_iso8601(token.created)},
-          {"created_by", token.user},
-          {"expires", to_iso8601(token.expires)},
-          {"expired", token.expires <= now}};
+json::object token_view(const state::Token& token, const std::map<std::string, Timestamp>& uses, Timestamp now) {
+  json::object view{{"name", token.name},
+                    {"role", name_of(token.role)},
+                    {"queue", token.queue},
+                    {"user", token.as_user},
+                    {"created", to_iso8601(token.created)},
+                    {"created_by", token.user},
+                    {"expires", to_iso8601(token.expires)},
+                    {"expired", token.expires <= now}};
+  if (const auto used = uses.find(token.digest); used != uses.end()) view["last_used"] = to_iso8601(used->second);
+  return view;
 }
 
 void list_tokens(Service& service, const Responder& responder) {
   json::array items;
   Seq seq = 0;
+  const std::map<std::string, Timestamp> uses = service.token_uses();
   service.read([&](const View& view) {
-    for (const auto& [name, token] : view.state.tokens()) items.push_back(token_view(token, view.now));
+    for (const auto& [name, token] : view.state.tokens()) items.push_back(token_view(token, uses, view.now));
     seq = view.state.last_seq();
   });
   responder.send(json_answer(json::object{{"items", std::move(items)}, {"seq", seq}}));
@@ -160,7 +163,8 @@ void add_token_routes(http::Router& router, Service& service) {
        .doc = {.operation_id = "revokeToken",
                .summary = "Revokes a token; it is good for nothing from now on.",
                .responses = {{.status = 200, .description = "Done.", .schema = "TokenRevoked"},
-                             {.status = 404, .description = "There is no such token."}},
+                             {.status = 404, .description = "There is no such token."},
+                             {.status = 409, .description = "Nobody could administer without it."}},
                .tags = {"access"},
                .parameters = {http::path_parameter("name", "The token's name.")}},
        .handler = [&service](const Request& request, const Responder& to) { revoke_token(service, request, to); }});

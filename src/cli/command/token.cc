@@ -51,10 +51,12 @@ std::string token_table(const boost::json::array& tokens, std::size_t width) {
                {"USER", Align::kLeft, true},
                {"CREATED"},
                {"BY", Align::kLeft, true},
+               {"LAST USED"},
                {"EXPIRES"}});
   for (const Json& token : tokens) {
     table.add({show(token, "name"), show(token, "role"), queue_words(token), show(token, "user"),
                clock_text(show(token, "created")), show(token, "created_by"),
+               show(token, "last_used").empty() ? "never" : clock_text(show(token, "last_used")),
                is_true(token, "expired") ? "expired" : clock_text(show(token, "expires"))});
   }
   return table.text(width);
