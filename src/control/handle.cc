@@ -561,6 +561,7 @@ Result<Reply> on(Batch& batch, const CreateToken& command) {
 Result<Reply> on(Batch& batch, const RevokeToken& command) {
   if (!batch.state().tokens().contains(command.name))
     return not_found("no such token '" + command.name.substr(0, 80) + "'");
+  if (auto ok = check_admins_after(batch, command); !ok) return ok.error();
   batch.emit(TokenRevoked{command.name, command.user});
   return Reply{};
 }

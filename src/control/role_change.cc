@@ -103,6 +103,16 @@ Result<Reply> block_subject(Batch& batch, const BlockSubject& command) {
   return Reply{};
 }
 
+Result<void> check_admins_after(const Batch& batch, const RevokeToken& command) {
+  if (command.user == "admin") return {};
+  const State& state = batch.state();
+  const std::string subject = "token:" + command.name;
+  std::vector<RoleBinding> after = state.bindings();
+  std::erase_if(after, [&](const RoleBinding& binding) { return binding.subject == subject; });
+  return check_admins(state.bindings(), after, has_admin_token(state, batch.now(), {}),
+                      has_admin_token(state, batch.now(), subject));
+}
+
 Result<void> check_admins_after(const Batch& batch, const ApplyConfig& command) {
   if (command.user == "admin" || command.user == "berth serve") return {};
   const State& state = batch.state();

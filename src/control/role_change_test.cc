@@ -75,6 +75,35 @@ TEST_CASE("a change that would leave nobody able to administer is refused") {
   CHECK_EQ(fleet.refusal(BindRole{second, false, "user:ada"}), "");
 }
 
+TEST_CASE("the last token that can administer is revoked by the token in the data directory alone") {
+  RoleFleet fleet;
+  fleet.config.roles = {{"user:bob", Role::kOrgAdmin, "research"}};
+  fleet.command(ApplyConfig{fleet.config, "berth serve"});
+  const auto create = [&](const std::string& name, Role role, char digit) {
+    TokenCreated token;
+    token.name = name;
+    token.digest = std::string(64, digit);
+    token.role = role;
+    token.as_user = name;
+    token.expires = fleet.now + 600'000;
+    fleet.command(CreateToken{token});
+  };
+  create("boss", Role::kAdmin, 'b');
+  create("viewer", Role::kViewer, 'c');
+  CHECK_EQ(fleet.refusal(RevokeToken{"viewer", "token:boss"}), "");
+  CHECK(fleet.refusal(RevokeToken{"boss", "token:boss"}).starts_with("that would leave nobody able to administer"));
+  create("second", Role::kAdmin, 'd');
+  CHECK_EQ(fleet.refusal(RevokeToken{"second", "token:boss"}), "");
+  fleet.command(BindRole{{"token:boss", Role::kAdmin, ""}, true, "admin"});  // that is its role no longer without it
+  CHECK_FALSE(fleet.refusal(RevokeToken{"boss", "token:boss"}).empty());
+  fleet.command(BindRole{{"user:ada", Role::kAdmin, ""}, true, "admin"});
+  CHECK_EQ(fleet.refusal(RevokeToken{"boss", "token:boss"}), "");
+  create("boss", Role::kAdmin, 'b');
+  fleet.command(BlockSubject{"user:ada", true, "admin"});
+  CHECK_FALSE(fleet.refusal(RevokeToken{"boss", "token:boss"}).empty());
+  CHECK_EQ(fleet.refusal(RevokeToken{"boss", "admin"}), "");
+}
+
 TEST_CASE("the access of a subject is ended and lifted again; its roles stay bound meanwhile") {
   RoleFleet fleet;
   fleet.command(BindRole{kZoe, true, "user:bob"});
