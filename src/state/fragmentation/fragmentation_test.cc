@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <vector>
 
@@ -31,6 +32,24 @@ Mix mix_of(std::vector<Group> groups) { return Mix::given(groups, 0); }
 
 std::int64_t fill_of(const NodeFree& node, const Mix& mix) {
   return expected_fill(node, mix, futures_for(mix, node.model));
+}
+
+// Plays every request of every future, one by one, as the definition says it.
+std::int64_t played_fill(const NodeFree& node, const Mix& mix) {
+  const auto futures = futures_for(mix, node.model).groups;
+  std::int64_t sum = 0;
+  NodeFree filling = node;
+  for (std::size_t drawn = 0; drawn < futures.size(); ++drawn) {
+    if (drawn % kFutureLength == 0) filling = node;
+    const Request& request = mix.groups()[futures[drawn]].request;
+    if (slots(filling, request) == 0) continue;
+    std::int32_t tightest = kWholeGpu;
+    for (const auto milli : filling.free_gpus())
+      tightest = milli < request.milli ? tightest : std::min(tightest, milli);
+    filling = after(filling, request, tightest);
+    sum += request.total_milli();
+  }
+  return sum;
 }
 
 }  // namespace
@@ -98,6 +117,28 @@ TEST_CASE("the fill is never more than what is idle") {
   }
 }
 
+TEST_CASE("the fill is that of playing each future request by request") {
+  Random random(11);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Group> groups;
+    for (auto left = random.between(1, 12); left > 0; --left) {
+      const std::int64_t cpu = random.between(0, 9) * 1000;
+      const auto kind = random.below(8);
+      groups.push_back({kind == 0  ? Request{cpu + 1000, 0, 0, kAnyModel}
+                        : kind < 5 ? share(static_cast<std::int32_t>(random.between(1, 9)) * 100, cpu)
+                                   : whole(std::int32_t{1} << random.below(4), cpu),
+                        random.between(1, 20)});
+    }
+    std::vector<std::int32_t> free;
+    for (auto left = random.between(0, 8); left > 0; --left) {
+      free.push_back(static_cast<std::int32_t>(random.chance(500) ? 10 : random.below(11)) * 100);
+    }
+    const auto node = node_with(free, random.between(0, 64) * 1000);
+    const auto mix = Mix::given(groups, 8);
+    CHECK(fill_of(node, mix) == played_fill(node, mix));
+  }
+}
+
 TEST_CASE(
     "a remainder that the mix can use is worth more than the same milli "
     "in pieces") {
@@ -108,10 +149,11 @@ TEST_CASE(
 TEST_CASE("futures use only what may run on the model, and are the same each time") {
   const auto mix = mix_of({{bound(whole(1), 0), 5}, {bound(share(500), 1), 5}});
   const auto futures = futures_for(mix, 1);
-  REQUIRE(futures.size() == kFutures * kFutureLength);
-  CHECK(std::all_of(futures.begin(), futures.end(), [](auto group) { return group == 1; }));
+  REQUIRE(futures.groups.size() == kFutures * kFutureLength);
+  CHECK(std::all_of(futures.groups.begin(), futures.groups.end(), [](auto group) { return group == 1; }));
+  for (const auto positions : futures.ask_gpus) CHECK(std::popcount(positions) == kFutureLength);
   CHECK(futures == futures_for(mix, 1));
-  CHECK(futures_for(mix, 7).empty());
+  CHECK(futures_for(mix, 7).groups.empty());
   CHECK(fill_of(node_with({1000}, 8000, 7), mix) == 0);
 }
 

@@ -119,7 +119,7 @@ NodeTable::Worth& NodeTable::current(Id id) {
   return worth;
 }
 
-std::span<const std::uint16_t> NodeTable::futures(std::uint32_t model) {
+const Futures& NodeTable::futures(std::uint32_t model) {
   const auto [entry, inserted] = futures_.try_emplace(model);
   if (inserted) entry->second = futures_for(mix_, model);
   return entry->second;

@@ -77,7 +77,7 @@ class NodeTable {
     return std::span(offers_).subspan(worth.first_offer, worth.offers);
   }
   std::vector<Option> find_options(const NodeFree& before, const Request& request);
-  std::span<const std::uint16_t> futures(std::uint32_t model);
+  const Futures& futures(std::uint32_t model);
 
   Mix mix_;
   std::uint32_t mix_version_ = 1;
@@ -90,7 +90,7 @@ class NodeTable {
   std::vector<Request> requests_;
   std::map<Request, RequestId> request_ids_;
   std::vector<std::vector<Option>> option_lists_;
-  std::map<std::uint32_t, std::vector<std::uint16_t>> futures_;  // by GPU model, for the current mix
+  std::map<std::uint32_t, Futures> futures_;  // by GPU model, for the current mix
 };
 
 }  // namespace berth::state::fragmentation

@@ -1,7 +1,8 @@
 #include "state/fragmentation/node_value.h"
 
 #include <algorithm>
-#include <limits>
+#include <bit>
+#include <set>
 
 #include "base/check.h"
 #include "base/checked.h"
@@ -16,61 +17,49 @@ bool allowed(const Request& request, std::uint32_t model) {
   return request.gpus == 0 || ((request.models >> model) & 1U) != 0;
 }
 
-// A node that is filled by one future. Its GPUs stay unsorted, because only the tightest GPU for a share is looked up.
+// A node that is filled by one future. Requires the free GPUs in ascending order, which it keeps: whole GPUs are the
+// last.
 class Filling {
  public:
-  explicit Filling(const NodeFree& node) : node_(node) { find_largest(); }
+  explicit Filling(const NodeFree& node)
+      : cpu_milli_(node.cpu_milli), free_(node.free), end_(node.gpus), whole_(node.whole_free()) {}
 
-  // Returns true if a GPU has at least `milli` free and the node has at least `cpu_milli` free.
-  bool has_room(std::int32_t milli, std::int64_t cpu_milli) const {
-    return largest_ >= milli && node_.cpu_milli >= cpu_milli;
-  }
+  std::int64_t cpu_milli() const { return cpu_milli_; }
+  // Returns the most milli-GPUs that one request can still have: whole GPUs, or the largest part of one if none is
+  // whole.
+  std::int64_t room() const { return whole_ > 0 ? std::int64_t{whole_} * kWholeGpu : end_ > 0 ? free_[end_ - 1] : 0; }
 
-  // Places the request if it fits. Returns the milli-GPUs that it takes, else 0.
-  std::int64_t take(const Request& request) {
-    if (node_.cpu_milli < request.cpu_milli) return 0;
-    if (request.gpus == 0) {
-      node_.cpu_milli -= request.cpu_milli;
-      return 0;
+  // Places the request. Requires that it fits: its CPU, and its milli-GPUs within room().
+  void take(const Request& request) {
+    cpu_milli_ -= request.cpu_milli;
+    if (request.is_share()) {
+      take_share(request.milli);
+    } else {
+      whole_ -= request.gpus;
+      end_ -= static_cast<std::uint32_t>(request.gpus);
     }
-    if (largest_ < request.milli) return 0;
-    const bool taken = request.is_share() ? take_share(request.milli) : take_whole(request.gpus);
-    if (!taken) return 0;
-    node_.cpu_milli -= request.cpu_milli;
-    find_largest();
-    return request.total_milli();
   }
 
  private:
-  bool take_share(std::int32_t milli) {
-    std::size_t tightest = kMaxGpusPerNode;
-    for (std::size_t gpu = 0; gpu < node_.gpus; ++gpu) {
-      if (node_.free[gpu] < milli) continue;
-      if (tightest == kMaxGpusPerNode || node_.free[gpu] < node_.free[tightest]) tightest = gpu;
-    }
-    if (tightest == kMaxGpusPerNode) return false;
-    node_.free[tightest] -= milli;
-    return true;
+  void take_share(std::int32_t milli) {
+    std::uint32_t tightest = 0;
+    while (free_[tightest] < milli) ++tightest;
+    const std::int32_t rest = free_[tightest] - milli;
+    if (free_[tightest] == kWholeGpu) --whole_;
+    for (; tightest > 0 && free_[tightest - 1] > rest; --tightest) free_[tightest] = free_[tightest - 1];
+    free_[tightest] = rest;
   }
 
-  bool take_whole(std::int32_t gpus) {
-    if (node_.whole_free() < gpus) return false;
-    for (std::size_t gpu = 0; gpus > 0; ++gpu) {
-      if (node_.free[gpu] != kWholeGpu) continue;
-      node_.free[gpu] = 0;
-      --gpus;
-    }
-    return true;
-  }
-
-  void find_largest() {
-    largest_ = 0;
-    for (const auto milli : node_.free_gpus()) largest_ = std::max(largest_, milli);
-  }
-
-  NodeFree node_;
-  std::int32_t largest_ = 0;
+  std::int64_t cpu_milli_;
+  std::array<std::int32_t, kMaxGpusPerNode> free_;
+  std::uint32_t end_;   // GPUs at and after it were taken as a whole
+  std::int32_t whole_;  // number of whole GPUs, the last ones before end_
 };
+
+// Returns how many of the sorted amounts are at most `most`.
+std::size_t count_within(std::span<const std::int64_t> sorted, std::int64_t most) {
+  return static_cast<std::size_t>(std::upper_bound(sorted.begin(), sorted.end(), most) - sorted.begin());
+}
 
 std::int64_t unusable_milli_for(const NodeFree& node, const Request& request) {
   if (request.gpus == 0 || slots(node, request) == 0) return node.idle_milli();
@@ -128,48 +117,69 @@ std::vector<std::int64_t> scarcity_prices(const FleetSummary& fleet, const Mix& 
   return prices;
 }
 
-std::vector<std::uint16_t> futures_for(const Mix& mix, std::uint32_t model) {
+Futures futures_for(const Mix& mix, std::uint32_t model) {
   const auto groups = mix.groups();
   std::vector<std::int64_t> up_to;  // cumulative weights
   std::int64_t total = 0;
   for (const auto& group : groups) up_to.push_back(total += allowed(group.request, model) ? group.weight : 0);
-  std::vector<std::uint16_t> futures;
+  Futures futures;
   if (total == 0) return futures;
+  std::vector<std::array<std::uint64_t, kFutures>> positions(groups.size());  // by group, a bit for each position
   Random random(kFutureSeed);
   for (std::size_t drawn = 0; drawn < kFutures * kFutureLength; ++drawn) {
     // The random fraction is drawn first and scaled then, so that it does not depend on the weights.
     const auto point = static_cast<std::int64_t>((Uint128{random.next()} * static_cast<std::uint64_t>(total)) >> 64U);
-    const auto group = std::upper_bound(up_to.begin(), up_to.end(), point) - up_to.begin();
-    futures.push_back(static_cast<std::uint16_t>(group));
+    const auto group = static_cast<std::size_t>(std::upper_bound(up_to.begin(), up_to.end(), point) - up_to.begin());
+    futures.groups.push_back(static_cast<std::uint16_t>(group));
+    const auto position = std::uint64_t{1} << (drawn % kFutureLength);
+    positions[group][drawn / kFutureLength] |= position;
+    if (groups[group].request.gpus > 0) futures.ask_gpus[drawn / kFutureLength] |= position;
   }
+  const auto bounds_by = [&](auto amount_of) {
+    std::set<std::int64_t> amounts;
+    for (const auto& group : groups) amounts.insert(amount_of(group.request));
+    Futures::Bounds bounds{.amounts = {amounts.begin(), amounts.end()}, .within = {}};
+    for (std::size_t future = 0; future < kFutures; ++future) {
+      bounds.within.push_back(0);
+      for (const auto amount : amounts) {
+        bounds.within.push_back(bounds.within.back());
+        for (std::size_t group = 0; group < groups.size(); ++group) {
+          if (amount_of(groups[group].request) == amount) bounds.within.back() |= positions[group][future];
+        }
+      }
+    }
+    return bounds;
+  };
+  futures.sizes = bounds_by([](const Request& request) { return request.total_milli(); });
+  futures.cpus = bounds_by([](const Request& request) { return request.cpu_milli; });
   return futures;
 }
 
-std::int64_t expected_fill(NodeFree node, const Mix& mix, std::span<const std::uint16_t> futures) {
+std::int64_t expected_fill(const NodeFree& node, const Mix& mix, const Futures& futures) {
+  if (futures.groups.empty()) return 0;
   const auto groups = mix.groups();
-  // What does not fit on the node as it is never fits later, so it is passed over without a look at the node. On a
-  // nearly full node these are most of the requests.
-  std::vector<std::uint8_t> fits(groups.size());
-  const std::int32_t whole_free = node.whole_free();
+  const std::span sizes(futures.sizes.amounts);
+  const std::span cpus(futures.cpus.amounts);
   const Filling empty(node);
-  std::int32_t least_milli = kWholeGpu;
-  std::int64_t least_cpu = std::numeric_limits<std::int64_t>::max();
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    const Request& request = groups[i].request;
-    if (node.cpu_milli < request.cpu_milli) continue;
-    if (request.is_share() ? !empty.has_room(request.milli, 0) : whole_free < request.gpus) continue;
-    fits[i] = 1;
-    if (request.gpus == 0) continue;
-    least_milli = std::min(least_milli, request.milli);
-    least_cpu = std::min(least_cpu, request.cpu_milli);
-  }
+  const std::size_t sizes_at_first = count_within(sizes, empty.room());
+  const std::size_t cpus_at_first = count_within(cpus, empty.cpu_milli());
   std::int64_t sum = 0;
-  for (; !futures.empty(); futures = futures.subspan(kFutureLength)) {
-    Filling filling(node);
-    for (const std::uint16_t group : futures.first(kFutureLength)) {
-      if (fits[group] == 0) continue;
-      if (!filling.has_room(least_milli, least_cpu)) break;
-      sum += filling.take(groups[group].request);
+  for (std::size_t future = 0; future < kFutures; ++future) {
+    const auto sequence = std::span(futures.groups).subspan(future * kFutureLength, kFutureLength);
+    const auto within_size = futures.sizes.of(future);
+    const auto within_cpu = futures.cpus.of(future);
+    Filling filling = empty;
+    std::size_t size = sizes_at_first;
+    std::size_t cpu = cpus_at_first;
+    std::uint64_t left = within_size[size] & within_cpu[cpu];  // what is not placed yet and fits
+    while ((left & futures.ask_gpus[future]) != 0) {
+      const Request& request = groups[sequence[static_cast<std::size_t>(std::countr_zero(left))]].request;
+      filling.take(request);
+      sum += request.total_milli();
+      const auto room = filling.room();
+      while (size > 0 && sizes[size - 1] > room) --size;
+      if (cpu > 0 && cpus[cpu - 1] > filling.cpu_milli()) cpu = count_within(cpus.first(cpu - 1), filling.cpu_milli());
+      left &= (left - 1) & within_size[size] & within_cpu[cpu];
     }
   }
   return sum;

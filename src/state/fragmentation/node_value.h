@@ -8,6 +8,7 @@
 // and CPU fit together. The second term looks at the fleet: a slot that few nodes still offer (a whole node, a required
 // GPU model) costs more, the scarcer it is for the expected demand.
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -54,14 +55,36 @@ struct FleetSummary {
 // demand is its part of the requests that would together fill all idle GPUs.
 std::vector<std::int64_t> scarcity_prices(const FleetSummary& fleet, const Mix& mix);
 
-// Returns the futures of one GPU model: kFutures sequences of kFutureLength indexes into the mix's groups. They are
-// drawn by weight among the groups that may run on the model. All draws use the same random numbers, so that nodes are
-// compared on equal futures.
-std::vector<std::uint16_t> futures_for(const Mix& mix, std::uint32_t model);
+// The futures of one GPU model, and what tells at once which of their requests a node has no room for. All lists are
+// empty if no group of the mix may run on the model. A set of positions in a future is a bit for each of them.
+struct Futures {
+  struct Bounds {
+    std::vector<std::int64_t> amounts;  // that the groups ask for, ascending, each once
+    // For each future, and n from 0 to the number of amounts: the positions of requests for one of the n least amounts.
+    std::vector<std::uint64_t> within;
+
+    std::span<const std::uint64_t> of(std::size_t future) const {
+      return std::span(within).subspan(future * (amounts.size() + 1), amounts.size() + 1);
+    }
+    bool operator==(const Bounds&) const = default;
+  };
+
+  std::vector<std::uint16_t> groups;               // kFutures sequences of kFutureLength indexes into the mix's groups
+  std::array<std::uint64_t, kFutures> ask_gpus{};  // positions of requests for GPUs
+  Bounds sizes;                                    // milli-GPUs
+  Bounds cpus;
+  bool operator==(const Futures&) const = default;
+};
+static_assert(kFutureLength <= 64);
+
+// Returns the futures of one GPU model. They are drawn by weight among the groups that may run on the model. All draws
+// use the same random numbers, so that nodes are compared on equal futures.
+Futures futures_for(const Mix& mix, std::uint32_t model);
 
 // Returns the milli-GPUs that the futures use on the node, summed over all futures (kFutures times the expected fill).
-// Requests are placed in order, each on the tightest GPU that holds it; a request that does not fit is skipped.
-std::int64_t expected_fill(NodeFree node, const Mix& mix, std::span<const std::uint16_t> futures);
+// Requests are placed in order, each on the tightest GPU that holds it; a request that does not fit is skipped, with
+// all later ones of its group. Requires the free GPUs in ascending order.
+std::int64_t expected_fill(const NodeFree& node, const Mix& mix, const Futures& futures);
 
 // Returns the value defined above, in units of 1/(kFutures * kPriceScale) milli-GPU.
 std::int64_t node_value(std::int64_t fill, std::span<const Offer> offers, std::span<const std::int64_t> prices);
