@@ -4,6 +4,10 @@
 
     bench/run kubernetes [--nodes 1000] [--pods 5000] [--gangs 1,8,64] [--rounds 3] [--peers]
 
+Then, with berth alone: how long a pod waits from its creation to its node at --rate pods a second (bound_p50_ms,
+bound_p99_ms, medians of the rounds), how often berth writes for a pod that was bound (writes_per_pod, by the API server's
+audit log), and with these pods there how long it takes from a restart to the first bind, and what memory it has then.
+
 On a busy machine the CPU time per pod is the figure to compare, and not the pods per second."""
 import argparse
 import json
@@ -26,8 +30,10 @@ CONFIG = {"cluster": "bench", "queues": {"all": {}}}
 class Bench:
     def __init__(self, options):
         self.options = options
-        self.cluster = Cluster(gates=GATES, runtime=RUNTIME)
+        self.cluster = Cluster(gates=GATES, runtime=RUNTIME, count_writes=True)
+        self.user = self.cluster.path("scheduler.kubeconfig")
         self.berths = 0
+        self.directory = ""  # of the last berth
 
     def program(self, *words):
         """The JSON object that the program `bench` of tests/kubernetes prints."""
@@ -39,19 +45,22 @@ class Bench:
 
     def berth_command(self):
         self.berths += 1
-        directory = self.cluster.path(f"berth-{self.berths}")
+        directory = self.directory = self.cluster.path(f"berth-{self.berths}")
         os.makedirs(directory)
         with open(os.path.join(directory, "cluster.yaml"), "w") as file:
             json.dump(CONFIG, file)
         self.cluster.delete("/apis/coordination.k8s.io/v1/namespaces/default/leases/berth")
-        return (f"{BERTH} serve --backend kubernetes --kubeconfig {self.cluster.admin} --data {directory}/data "
-                f"--config {directory}/cluster.yaml --port 0 >{directory}/log 2>&1")
+        return " ".join(self.berth_words(directory)) + f" >{directory}/log 2>&1"
+
+    def berth_words(self, directory):
+        return [BERTH, "serve", "--backend", "kubernetes", "--kubeconfig", self.user, "--data", f"{directory}/data", "--config",
+                f"{directory}/cluster.yaml", "--port", "0"]
 
     def start_command(self, scheduler):
         if scheduler == "berth":
             return self.berth_command()
         if scheduler == "ceiling":
-            return "bench bind -scheduler ceiling"
+            return f"env KUBECONFIG={self.user} bench bind -scheduler ceiling"
         return (f"kube-scheduler --kubeconfig={self.cluster.path('kube-scheduler.kubeconfig')} --leader-elect=false "
                 f"--bind-address=127.0.0.1 --feature-gates={GATES} --kube-api-qps=5000 --kube-api-burst=5000 >/dev/null 2>&1")
 
@@ -83,13 +92,57 @@ class Bench:
         run["nodes_overcommitted"] = sum(one["overcommitted_nodes"] for one in ours)
         return run
 
+    def one_by_one(self):
+        """Pods that come at a steady rate, in medians of the rounds; after the last round they stay."""
+        found = []
+        before = self.cluster.writes_of_scheduler()
+        for number in range(self.options.rounds):
+            found.append(self.program("run", "-scheduler", "berth", "-pods", str(self.options.paced_pods), "-rate",
+                                      str(self.options.rate), "-start", self.start_command("berth"), "-timeout", "10m"))
+            print(f"round {number + 1}: berth, {self.options.rate} pods a second: {found[-1]}", file=sys.stderr)
+            if number + 1 < self.options.rounds:
+                self.program("clean")
+                wait_until(lambda: not self.cluster.items("/api/v1/namespaces/default/pods?limit=1"), "the pods are gone", 300, 1)
+        after = self.cluster.writes_of_scheduler()
+        bound = sum(one["bound"] for one in found)
+        wrote = {what: count - before.get(what, 0) for what, count in after.items() if count > before.get(what, 0)}
+        conditions = wrote.get("pods/status", 0) + wrote.get("events", 0)
+        ours = sum(count for what, count in wrote.items() if what not in ("pods/status", "events", "leases", "selfsubjectaccessreviews"))
+        middle = lambda key: statistics.median(one[key] for one in found)
+        return {"rate": self.options.rate, "paced_pods": self.options.paced_pods,
+                "bound_p50_ms": round(1000 * middle("create_to_bind_p50_s"), 1),
+                "bound_p99_ms": round(1000 * middle("create_to_bind_p99_s"), 1),
+                "writes_per_pod": round(ours / bound, 3), "condition_writes_per_pod": round(conditions / bound, 3), "writes": wrote}
+
+    def restart(self):
+        """berth again on the log of the last round, whose pods are all there, and one more pod."""
+        self.cluster.delete("/apis/coordination.k8s.io/v1/namespaces/default/leases/berth")
+        pods = len(self.cluster.items("/api/v1/namespaces/default/pods"))
+        container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1", "memory": "1Gi"},
+                                                                 "limits": {"nvidia.com/gpu": "1"}}}
+        self.cluster.make("/api/v1/namespaces/default/pods", {
+            "metadata": {"name": "after-restart"}, "spec": {"schedulerName": "berth", "containers": [container]}})
+        with open(os.path.join(self.directory, "log"), "ab") as log:
+            began = time.monotonic()
+            process = subprocess.Popen(self.berth_words(self.directory), stdout=log, stderr=log)
+            path = "/api/v1/namespaces/default/pods/after-restart"
+            wait_until(lambda: self.cluster.get(path)["spec"].get("nodeName"), "the first bind after the restart", 120, 0.02)
+            took = time.monotonic() - began
+            with open(f"/proc/{process.pid}/status") as file:
+                resident = next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+            process.terminate()
+            process.wait()
+        self.cluster.delete(path, 0)
+        return {"restart_to_first_bind_s": round(took, 3), "restart_pods": pods, "restart_memory_mib": round(resident / 1024, 1)}
+
     def run(self):
         self.cluster.start()
         self.cluster.patch("/api/v1/namespaces/default", {"metadata": {"annotations": {"berth.dev/queues": "all"}}})
         self.program("nodes", "-count", str(self.options.nodes))
         schedulers = ["ceiling", "berth", *(["kube_scheduler"] if self.options.peers else [])]
-        return {"name": "kubernetes", "kubernetes": "1.37.2", "load": os.getloadavg()[0],
-                "runs": [self.compare(int(gang), schedulers) for gang in self.options.gangs.split(",")]}
+        runs = [self.compare(int(gang), schedulers) for gang in self.options.gangs.split(",")]
+        paced = self.one_by_one()
+        return {"name": "kubernetes", "kubernetes": "1.37.2", "load": os.getloadavg()[0], "runs": runs, **paced, **self.restart()}
 
 
 def main():
@@ -97,6 +150,8 @@ def main():
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=5000)
     parser.add_argument("--gangs", default="1,8,64")
+    parser.add_argument("--rate", type=float, default=50, help="pods a second, for bound_p50_ms and bound_p99_ms")
+    parser.add_argument("--paced-pods", type=int, default=1000, help="how many come at that rate")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", action="store_true", help="kube-scheduler, too")
     options = parser.parse_args()

@@ -55,7 +55,9 @@ class Refused(Exception):
 
 
 class Cluster:
-    def __init__(self, gates="", runtime=""):
+    def __init__(self, gates="", runtime="", count_writes=False):
+        """With count_writes, the API server keeps a line of each write of the user `scheduler` (writes_of_scheduler)."""
+        self.count_writes = count_writes
         self.bin, why = programs()
         if self.bin is None:
             raise SystemExit(why)
@@ -88,7 +90,7 @@ class Cluster:
         self.openssl("genrsa", "-out", "sa.key", "2048")
         self.openssl("rsa", "-in", "sa.key", "-pubout", "-out", "sa.pub")
         self.certify("server", "/CN=kube-apiserver", "serverAuth", "IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc")
-        for name, subject in [("admin", "/O=system:masters/CN=admin"), ("kwok", "/O=system:masters/CN=kwok"),
+        for name, subject in [("admin", "/O=system:masters/CN=admin"), ("kwok", "/O=system:masters/CN=kwok"), ("scheduler", "/O=system:masters/CN=scheduler"),
                               ("kube-controller-manager", "/CN=system:kube-controller-manager"),
                               ("kube-scheduler", "/CN=system:kube-scheduler")]:
             self.certify(name, subject, "clientAuth")
@@ -184,7 +186,8 @@ class Cluster:
                     "--api-audiences=https://kubernetes.default.svc,berth", "--service-cluster-ip-range=10.0.0.0/24",
                     "--endpoint-reconciler-type=none", "--allow-privileged=true", "--profiling=false",
                     *([f"--feature-gates={self.gates}"] if self.gates else []),
-                    *([f"--runtime-config={self.runtime}"] if self.runtime else []))
+                    *([f"--runtime-config={self.runtime}"] if self.runtime else []),
+                    *(self.audit_flags() if self.count_writes else []))
 
         def ready():
             if self.running["kube-apiserver"].poll() is not None:
@@ -194,6 +197,23 @@ class Cluster:
             except OSError:
                 return False
         wait_until(ready, lambda: "kube-apiserver is ready:\n" + self.tail("kube-apiserver"), 180)
+
+    def audit_flags(self):
+        with open(self.path("audit.yaml"), "w") as file:
+            json.dump({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
+                {"level": "Metadata", "users": ["scheduler"], "verbs": ["create", "update", "patch", "delete"]},
+                {"level": "None"}]}, file)
+        return [f"--audit-policy-file={self.path('audit.yaml')}", f"--audit-log-path={self.path('audit.log')}", "--audit-log-maxsize=1000"]
+
+    def writes_of_scheduler(self):
+        """How often the user `scheduler` has written what, as {"pods/binding": 12}."""
+        counts = {}
+        with open(self.path("audit.log")) as file:
+            for line in file:
+                about = json.loads(line)["objectRef"]
+                name = about["resource"] + ("/" + about["subresource"] if about.get("subresource") else "")
+                counts[name] = counts.get(name, 0) + 1
+        return counts
 
     def stop(self):
         for name in ("kwok", "kube-controller-manager"):
