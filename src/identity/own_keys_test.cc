@@ -91,7 +91,7 @@ TEST_CASE("an earlier key is public until its tokens have ended, and is forgotte
     CHECK(own::is_proved(after, keys.published(rotated + later)));
   }
   const Timestamp ended = rotated + kJobTokenLifetimeMs + 5 * 60'000;
-  CHECK(own::is_proved(before, keys.published(ended - 1)));
+  CHECK(own::is_proved(before, keys.published(ended + -1)));
   CHECK_FALSE(own::is_proved(before, keys.published(ended)));
   CHECK(own::is_proved(after, keys.published(ended)));
   REQUIRE(keys.rotate(ended, false));
