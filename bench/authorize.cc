@@ -64,14 +64,14 @@ int run() {
     const auto subject = access.subject_of(one);
     const auto verb = static_cast<policy::Verb>(random.below(verbs));
     const std::string& queue = queues[random.below(queues.size())];
-    allowed += policy::authorize(*subject, verb, {queue, one.user}).allowed ? 1 : 0;
+    allowed += policy::authorize(*subject, verb, {queue, one.user}).allowed ? 1U : 0U;
   }
   const double with_lookup_s = seconds_since(begin);
   const auto subject = access.subject_of(identities[17]);
   const auto pure_begin = std::chrono::steady_clock::now();
   for (int i = 0; i < kDecisions; ++i) {
     const auto verb = static_cast<policy::Verb>(random.below(verbs));
-    allowed += policy::authorize(*subject, verb, {queues[random.below(queues.size())], "ann"}).allowed ? 1 : 0;
+    allowed += policy::authorize(*subject, verb, {queues[random.below(queues.size())], "ann"}).allowed ? 1U : 0U;
   }
   const double pure_s = seconds_since(pure_begin);
   std::printf("{\"authorize_ns\": %.0f, \"authorize_alone_ns\": %.0f, \"allowed\": %llu}\n",
