@@ -252,6 +252,8 @@ class Service {
   virtual Result<billing::Invoice> bill(const BillQuestion& question) = 0;
   // The stretches of time and the events that a line of that bill is made of.
   virtual Result<billing::OpenedLine> open_line(const LineQuestion& question) = 0;
+  // The time zone of that name, for off-peak windows; nothing if there is none.
+  virtual std::optional<TimeZone> time_zone(const std::string&) { return std::nullopt; }
   // What closing the month would store.
   virtual Result<MonthClosed> closing(const std::string& month) = 0;
   // Finished jobs with a cursor below `before`, newest first; or the one job.

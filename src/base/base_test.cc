@@ -39,6 +39,13 @@ TEST_CASE("what is no instant is not read as one") {
   }
 }
 
+TEST_CASE("a leap second is told from other text that is no instant") {
+  CHECK(leap_second_note("2016-12-31T23:59:60Z").find("2016-12-31T23:59:59Z or") != std::string::npos);
+  CHECK(leap_second_note("2016-12-31T23:59:60.5+01:00").find("2016-12-31T23:59:59.5+01:00 or") != std::string::npos);
+  for (const char* text : {"", "2016-12-31T23:59:61Z", "2016-12-31T23:60:00Z", "2016-12-31", "2016-13-31T23:59:60Z"})
+    CHECK_EQ(leap_second_note(text), "");
+}
+
 TEST_CASE("adding to a timestamp saturates at never") {
   CHECK_UNARY((Timestamp{5} + Timestamp::never().ms).is_never());
 }

@@ -135,6 +135,15 @@ std::optional<Timestamp> from_iso8601(std::string_view text) {
   return Timestamp{*date + *time - *offset};
 }
 
+std::string leap_second_note(std::string_view text) {
+  constexpr std::size_t kSeconds = 17;  // in 2016-12-31T23:59:60
+  if (text.size() < kSeconds + 2 || text.substr(kSeconds - 1, 3) != ":60") return {};
+  std::string before(text);
+  before.replace(kSeconds, 2, "59");
+  if (!from_iso8601(before)) return {};
+  return "; leap seconds are not counted, so give " + before + " or the second after it";
+}
+
 std::string to_iso8601(Timestamp time) {
   if (time.is_never()) return "never";
   constexpr std::int64_t kDayMs = 86'400'000;

@@ -33,4 +33,8 @@ std::string to_iso8601(Timestamp time);
 // and "never". Returns nothing for other text, a day that does not exist, or a year outside 1 to 9999.
 std::optional<Timestamp> from_iso8601(std::string_view text);
 
+// Returns what to add to the refusal of a text that names a leap second, such as 2016-12-31T23:59:60Z: it is no instant
+// here, since days have 86400 seconds. Empty for other text.
+std::string leap_second_note(std::string_view text);
+
 }  // namespace berth

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <limits>
 
+#include "base/check.h"
 #include "base/checked.h"
 #include "billing/rate.h"
 
@@ -21,6 +23,8 @@ bool may_use(const JobSpec& spec, const std::string& model) {
 struct PerHour {
   Int128 floor = 0;
   Int128 burst = 0;
+  Int128 floor_gpus = 0;  // of the GPUs alone, without premiums and discounts
+  Int128 burst_gpus = 0;
 };
 
 PerHour price_per_hour(const JobSpec& spec, const PricePeriod& prices, const GpuPrice* gpu) {
@@ -43,8 +47,24 @@ PerHour price_per_hour(const JobSpec& spec, const PricePeriod& prices, const Gpu
         if (profile == request.mig_profile) burst = Int128{request.gpus} * micro;
       }
     }
+    sum.floor_gpus += group.count * floor;
+    sum.burst_gpus += group.count * burst;
     sum.floor += group.count * (floor * percent / 100 + resources);
     sum.burst += group.count * (burst * percent / 100 + resources);
+  }
+  return sum;
+}
+
+// Returns the off-peak time from now to the time limit, each millisecond times its discount in percent.
+Int128 off_peak_percent_ms(const PriceBook& book, const PricePeriod& prices, Timestamp now, std::int64_t limit_s) {
+  constexpr std::int64_t kLongest_s = std::int64_t{10} * 366 * 86'400;
+  const Timestamp end = now + std::min(limit_s, kLongest_s) * 1000;
+  Int128 sum = 0;
+  for (const OffPeak& window : prices.off_peak) {
+    const TimeZone* zone = book.zone(window.zone);
+    BERTH_CHECK(zone != nullptr);
+    for (const TimeSpan& span : spans_of(window, *zone, now, end))
+      sum += Int128{span.end - span.begin} * window.discount_percent;
   }
   return sum;
 }
@@ -56,13 +76,17 @@ std::vector<CostEstimate> estimate_cost(const JobSpec& spec, const std::vector<s
   const PricePeriod* prices = book.at(now);
   std::vector<CostEstimate> estimates;
   if (prices == nullptr) return estimates;
+  const Int128 off_peak = off_peak_percent_ms(book, *prices, now, spec.time_limit_s);
+  const auto until_limit = [&](Int128 per_hour, Int128 gpus) {
+    return capped(per_hour * spec.time_limit_s / 3600 - gpus * off_peak / 360'000'000);
+  };
   const auto add = [&](const std::string& model, const GpuPrice* gpu) {
     const PerHour hour = price_per_hour(spec, *prices, gpu);
     CostEstimate one{.currency = book.currency, .model = model, .time_limit_s = spec.time_limit_s};
     one.floor_per_hour_micro = capped(hour.floor);
     one.burst_per_hour_micro = capped(hour.burst);
-    one.floor_micro = capped(hour.floor * spec.time_limit_s / 3600);
-    one.burst_micro = capped(hour.burst * spec.time_limit_s / 3600);
+    one.floor_micro = until_limit(hour.floor, hour.floor_gpus);
+    one.burst_micro = until_limit(hour.burst, hour.burst_gpus);
     estimates.push_back(std::move(one));
   };
   const bool with_gpus = std::any_of(spec.groups.begin(), spec.groups.end(),

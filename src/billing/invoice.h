@@ -35,7 +35,7 @@ enum class Unit { kGpuHour, kMigHour, kCoreHour, kGibHour, kNone };
 struct InvoiceLine {
   std::string queue;
   LineKind kind = LineKind::kBurst;
-  std::string cause;     // premium, discount: an AdjustmentCause; else empty
+  std::string cause;     // premium, discount: an AdjustmentCause or off_peak; else empty
   std::string model;     // GPU model; empty: cpu, memory, correction
   std::string slice;     // MIG profile; empty: whole GPUs
   std::string borrower;  // floor-lent, lending-credit: the queue that used the floor
@@ -53,6 +53,10 @@ struct InvoiceLine {
   std::int64_t unit_price_micro = 0;  // per hour of one unit, never negative
   std::int64_t amount_micro = 0;      // negative: credits and discounts
   std::string note;                   // correction: what it corrects and why
+  // What the line is of, beyond what it says; not in canonical_text().
+  bool guaranteed = false;   // of the jobs: what they used within guarantees
+  bool own = false;          // floor-lent, lending-credit: the borrower is the queue or below it
+  std::int64_t percent = 0;  // premium, discount: of the full price
 };
 
 // The accounts of one GPU model over the month, thousandths of a GPU times milliseconds. They add up to the capacity:

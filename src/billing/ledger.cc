@@ -16,12 +16,16 @@ bool same_kind(const JobUse& a, const JobUse& b) {
   return a.model == b.model && a.slice == b.slice && a.guaranteed == b.guaranteed;
 }
 
+// Returns a use of that kind that is zero.
+JobUse kind_of_use(const JobUse& kind) {
+  return {.job = kind.job, .part = kind.part, .model = kind.model, .slice = kind.slice, .guaranteed = kind.guaranteed};
+}
+
 // Returns the entry of the same kind, which is new and zero if there was none.
 JobUse& entry_of(std::vector<JobUse>& uses, const JobUse& kind) {
   const auto found = std::find_if(uses.begin(), uses.end(), [&](const JobUse& one) { return same_kind(one, kind); });
   if (found != uses.end()) return *found;
-  uses.push_back(
-      {.job = kind.job, .part = kind.part, .model = kind.model, .slice = kind.slice, .guaranteed = kind.guaranteed});
+  uses.push_back(kind_of_use(kind));
   return uses.back();
 }
 
@@ -46,7 +50,7 @@ void add_accounts(FleetAccounts& sum, const FleetAccounts& rate, std::int64_t ms
 
 }  // namespace
 
-Ledger::Ledger(Window window) : window_(std::move(window)) { queue_index(""); }
+Ledger::Ledger(Window window) : window_(std::move(window)), part_(window_.part_after(0)) { queue_index(""); }
 
 void Ledger::apply(const EventRecord& record) {
   if (began_.is_never()) began_ = record.time;
@@ -62,7 +66,7 @@ void Ledger::apply(const EventRecord& record) {
 
 Timestamp Ledger::next_edge() const {
   if (now_ < window_.from) return window_.from;
-  return part_ < window_.cuts.size() ? window_.cuts[part_] : window_.to;
+  return passed_ < window_.cuts.size() ? window_.cuts[passed_] : window_.to;
 }
 
 void Ledger::advance(Timestamp now) {
@@ -79,7 +83,7 @@ void Ledger::advance(Timestamp now) {
     at_edge_ = true;
     settle_all();
     at_edge_ = false;
-    if (part_ < window_.cuts.size() && edge == window_.cuts[part_]) ++part_;
+    if (passed_ < window_.cuts.size() && edge == window_.cuts[passed_]) part_ = window_.part_after(++passed_);
   }
 }
 
@@ -486,6 +490,7 @@ std::optional<std::uint32_t> Ledger::queue(const std::string& path) const {
 Ledger Ledger::resumed() const {
   Ledger next(window_);
   next.now_ = now_;
+  next.passed_ = passed_;
   next.part_ = part_;
   next.seq_ = seq_;
   next.dirty_ = dirty_;
@@ -518,6 +523,18 @@ Ledger Ledger::resumed() const {
   return next;
 }
 
+// Visits the parts between `since` and the time that is looked ahead to, with the milliseconds in each. Requires: no
+// cut lies between `since` and the last event.
+template <class Visit>
+void Ledger::each_part_ahead(Timestamp since, Visit&& visit) const {
+  const Timestamp until = counted_until();
+  for (std::size_t passed = passed_; since < until; ++passed) {
+    const Timestamp end = passed < window_.cuts.size() ? std::min(until, window_.cuts[passed]) : until;
+    if (end > since) visit(window_.part_after(passed), end - since);
+    since = std::max(since, end);
+  }
+}
+
 std::vector<JobUse> Ledger::jobs() const {
   return uses([](JobId) { return true; });
 }
@@ -538,19 +555,18 @@ std::vector<JobUse> Ledger::uses(Wanted&& wanted) const {
                [&](const JobUse& use) { return wanted(use.job); });
   for (const auto& [id, job] : running_) {
     if (!wanted(id)) continue;
-    Job copy;
-    copy.rates = job->rates;
-    copy.uses = job->uses;
+    uses.insert(uses.end(), job->uses.begin(), job->uses.end());
     const Timestamp since = std::max(job->since, window_.from);
-    for (JobUse rate : job->rates) {
-      const std::int64_t ms = std::max<std::int64_t>(counted_until() - since, 0);
-      if (is_nothing(rate) || ms == 0 || now_ >= window_.to) continue;
-      JobUse kind = rate;
-      kind.job = id;
-      kind.part = part_;
-      add_use(entry_of(copy.uses, kind), rate, ms);
+    for (const JobUse& rate : job->rates) {
+      if (is_nothing(rate) || now_ >= window_.to) continue;
+      each_part_ahead(since, [&](std::uint32_t part, std::int64_t ms) {
+        JobUse kind = rate;
+        kind.job = id;
+        kind.part = part;
+        uses.push_back(kind_of_use(kind));
+        add_use(uses.back(), rate, ms);
+      });
     }
-    uses.insert(uses.end(), copy.uses.begin(), copy.uses.end());
   }
   std::erase_if(uses, is_nothing);
   const auto key = [](const JobUse& use) {
@@ -571,8 +587,10 @@ std::vector<FloorUse> Ledger::floors() const {
   auto sums = floor_sums_;
   for (const HeldShare& held : shares_) {
     const Timestamp since = std::max(held.since, window_.from);
-    if (counts() && counted_until() > since)
-      sums[{held.share, part_}] += checked_multiply(held.rate, counted_until() - since);
+    if (!counts()) continue;
+    each_part_ahead(since, [&](std::uint32_t part, std::int64_t ms) {
+      sums[{held.share, part}] += checked_multiply(held.rate, ms);
+    });
   }
   std::vector<FloorUse> uses;
   for (const auto& [key, amount] : sums) {

@@ -42,18 +42,24 @@
 
 namespace berth::billing {
 
-// The part of the log that is counted, and the instants at which it is split (price changes). Requires: the cuts are
-// ascending and inside.
+// The time of the log that is counted, and the instants at which it is split (prices change, an off-peak window begins
+// or ends). What lies between two cuts belongs to a part; several such times may belong to the same. Requires: the cuts
+// are ascending and inside.
 struct Window {
   Timestamp from;
   Timestamp to;
   std::vector<Timestamp> cuts = {};
+  std::vector<std::uint32_t> parts = {};  // of the time after so many cuts; empty: the number of cuts before it
+  bool operator==(const Window&) const = default;
+  std::uint32_t part_after(std::size_t passed) const {
+    return parts.empty() ? static_cast<std::uint32_t>(passed) : parts[passed];
+  }
 };
 
-// What a job used between two cuts.
+// What a job used in one part.
 struct JobUse {
   JobId job = {};
-  std::uint32_t part = 0;   // number of cuts before it
+  std::uint32_t part = 0;
   std::uint16_t model = 0;  // index into Ledger::names(); 0: cores and memory of its tasks
   std::uint16_t slice = 0;  // MIG profile, likewise; 0: whole GPUs
   bool guaranteed = false;
@@ -63,7 +69,7 @@ struct JobUse {
   std::int64_t memory_mib_ms = 0;
 };
 
-// What became of the floor of a queue between two cuts; the use by jobs within is in JobUse.
+// What became of the floor of a queue in one part; the use by jobs within is in JobUse.
 struct FloorUse {
   std::string queue;
   std::uint32_t part = 0;
@@ -268,6 +274,8 @@ class Ledger {
   template <class Wanted>
   std::vector<JobUse> uses(Wanted&& wanted) const;
   std::int64_t ahead() const;  // milliseconds
+  template <class Visit>
+  void each_part_ahead(Timestamp since, Visit&& visit) const;
   void flow(std::int64_t ms);
   Seq cause() const { return at_edge_ ? 0 : seq_; }
   bool follows(const Share& share) const;
@@ -291,6 +299,7 @@ class Ledger {
   Window window_;
   Timestamp now_;
   Timestamp look_;
+  std::size_t passed_ = 0;  // cuts
   std::uint32_t part_ = 0;
   Timestamp began_ = Timestamp::never();
   Seq first_seq_ = 0;

@@ -168,8 +168,31 @@ PriceBook two_prices() {
     period.lending_credit_percent = 60;
     period.cpu_micro = 12'300;
     period.adjustments = {{AdjustmentCause::kTraining, -7}};
+    period.off_peak = {{{}, 20 * 60 + 7, 6 * 60, "X/Y", 30 + day},
+                       {{Weekday::kThursday, Weekday::kSaturday}, 6 * 60, 9 * 60 + 30, "UTC", 11}};
   }
+  // The hour from 20:30 on is there twice in the first evening, and the one from 05:00 on not at all in the next
+  // morning.
+  book.zones = {{"UTC", {{Timestamp{0}, 0}}},
+                {"X/Y", {{Timestamp{0}, 3600}, {Timestamp{41 * kHourMs / 2}, 0}, {Timestamp{29 * kHourMs}, 3600}}}};
   return book;
+}
+
+// What jobs used at off-peak times, by looking at each minute.
+std::int64_t off_peak_gpu_milli_ms(const std::vector<EventRecord>& events, const PriceBook& book, Timestamp now) {
+  std::vector<Timestamp> cuts;
+  constexpr std::int64_t kMinute = 60'000;
+  for (std::int64_t at = kMinute; at < kEndMs; at += kMinute) cuts.push_back({at});
+  Ledger minutes({Timestamp{0}, Timestamp{kEndMs}, cuts});
+  for (const EventRecord& event : events) minutes.apply(event);
+  minutes.advance(now);
+  std::int64_t sum = 0;
+  for (const JobUse& use : minutes.jobs()) {
+    const Timestamp at{use.part * kMinute};
+    const PricePeriod* period = book.at(at);
+    if (period != nullptr && book.off_peak_at(*period, at) != nullptr) sum += use.gpu_milli_ms;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -224,6 +247,9 @@ TEST_CASE("splitting time changes no sum, and the lines of an invoice add up to 
       held += line.gpu_milli_ms;
       if (line.kind == LineKind::kFloorLent) lent += line.gpu_milli_ms;  // its borrower has it in a line, too
     }
+    std::int64_t off_peak = 0;
+    for (const InvoiceLine& line : whole->lines) off_peak += line.cause == kOffPeak ? line.quantity : 0;
+    if (seed < 104) CHECK_EQ(off_peak, off_peak_gpu_milli_ms(life.story().events, two_prices(), now));
     std::int64_t accounts = 0;
     for (const FleetAccounts& one : whole->fleet)
       accounts += one.floor_used + one.floor_idle + one.floor_lent + one.burst;

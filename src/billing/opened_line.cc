@@ -56,7 +56,7 @@ Result<FoundLine> find_line(const Invoice& invoice, std::string_view id) {
   for (std::size_t i = 0; i < invoice.lines.size(); ++i) {
     const InvoiceLine& line = invoice.lines[i];
     if (i == 0 || group_key(invoice.lines[i - 1]) != group_key(line)) exact = 0;
-    if (line_id(line) == id) return FoundLine{line, exact};
+    if (line_id(line) == id) return FoundLine{line, exact, {{line.from, line.to}}};
     exact += Int128{line.quantity} * line.unit_price_micro;
   }
   return not_found("the bill of " + invoice.month + " has no line " + std::string(id.substr(0, 80)));
@@ -68,24 +68,14 @@ Followed followed_by(const InvoiceLine& line, const Ledger& ledger) {
     what.job = line.job;
     what.model = line.model;
     what.slice = line.slice;
-    // Premiums and discounts are of either use; the one that has this quantity.
-    for (const JobUse& use : ledger.uses_of(line.job)) {
-      if (ledger.name(use.model) != line.model || ledger.name(use.slice) != line.slice) continue;
-      const bool same = line.kind == LineKind::kFloorUsed || (line.kind != LineKind::kBurst && use.guaranteed &&
-                                                              amount_per_ms(use, line.unit) == line.quantity);
-      what.guaranteed = what.guaranteed || same;
-    }
+    what.guaranteed = line.guaranteed;
     return what;
   }
   what.model = line.model;
   what.lender = ledger.queue(line.queue).value();
   what.borrower = ledger.queue(line.borrower.empty() ? line.queue : line.borrower).value();
   what.idle = line.borrower.empty();
-  for (const FloorUse& use : ledger.floors()) {
-    if (use.queue == line.queue && use.borrower == line.borrower && use.model == line.model &&
-        use.gpu_milli_ms == line.quantity)
-      what.own = use.own;
-  }
+  what.own = line.own;
   return what;
 }
 
@@ -97,7 +87,9 @@ std::vector<BilledStretch> bill_stretches(const FoundLine& found, std::int64_t q
   std::vector<BilledStretch> billed;
   for (const Stretch& one : stretches) {
     const std::int64_t per_ms = amount_per_ms(one.rate, line.unit);
-    if (one.from < line.from || one.to > line.to || per_ms == 0) continue;
+    const bool counts = std::any_of(found.spans.begin(), found.spans.end(),
+                                    [&](const TimeSpan& span) { return one.from >= span.begin && one.to <= span.end; });
+    if (!counts || per_ms == 0) continue;
     BilledStretch next{one, checked_multiply(per_ms, one.to - one.from), 0};
     const Int128 before = (2 * exact + hour) / (2 * hour);
     exact += Int128{next.quantity} * line.unit_price_micro;

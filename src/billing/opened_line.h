@@ -26,6 +26,7 @@ Result<JobId> job_of_line(std::string_view id);
 struct FoundLine {
   InvoiceLine line;
   Int128 exact_before = 0;
+  std::vector<TimeSpan> spans;  // in which it was used: spans_of_line(); of find_line() all of its time
 };
 Result<FoundLine> find_line(const Invoice& invoice, std::string_view id);
 
@@ -38,7 +39,7 @@ struct BilledStretch {
   std::int64_t quantity = 0;  // as of an InvoiceLine
   std::int64_t amount_micro = 0;
 };
-// `quantity_before` is that of the stretches before. Stretches that are not of the line's time are left out.
+// `quantity_before` is that of the stretches before. Stretches that are not within the spans of the line are left out.
 std::vector<BilledStretch> bill_stretches(const FoundLine& found, std::int64_t quantity_before,
                                           const std::vector<Stretch>& stretches);
 

@@ -1,9 +1,12 @@
 #include "billing/rate.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <span>
 #include <tuple>
 
+#include "base/check.h"
 #include "base/checked.h"
 #include "billing/line_group.h"
 
@@ -23,18 +26,62 @@ auto line_key(const InvoiceLine& line) {
   return std::tuple_cat(group_key(line), std::tie(line.borrower, line.user, line.job, line.from));
 }
 
+// What holds in one part of the window. `whole` is the first part with the same prices: the lines of a job or floor are
+// made for all parts with these prices at once, and only off-peak discounts for single ones.
+struct Tariff {
+  std::uint32_t whole = 0;
+  const PricePeriod* period = nullptr;   // null: before the first prices
+  std::int64_t off_peak_percent = 0;     // 0: no window
+  Timestamp begin = Timestamp::never();  // of all parts with the same prices
+  Timestamp end;
+};
+
+std::int64_t off_peak_percent_at(const PriceBook& book, const PricePeriod* period, Timestamp time) {
+  const OffPeak* window = period == nullptr ? nullptr : book.off_peak_at(*period, time);
+  return window == nullptr ? 0 : window->discount_percent;
+}
+
+std::vector<Tariff> tariffs_of(const Window& window, const PriceBook& book, Timestamp counted_until) {
+  std::vector<Tariff> tariffs;
+  for (std::size_t passed = 0; passed <= window.cuts.size(); ++passed) {
+    const Timestamp begin = passed == 0 ? window.from : window.cuts[passed - 1];
+    const Timestamp end = std::min(passed < window.cuts.size() ? window.cuts[passed] : window.to, counted_until);
+    const std::uint32_t part = window.part_after(passed);
+    if (part >= tariffs.size()) tariffs.resize(part + 1U, Tariff{});
+    const PricePeriod* period = book.at(begin);
+    const auto same =
+        std::find_if(tariffs.begin(), tariffs.begin() + part, [&](const Tariff& one) { return one.period == period; });
+    Tariff& tariff = tariffs[part];
+    tariff.whole = static_cast<std::uint32_t>(same - tariffs.begin());
+    tariff.period = period;
+    tariff.off_peak_percent = off_peak_percent_at(book, period, begin);
+    Tariff& whole = tariffs[tariff.whole];
+    whole.begin = std::min(whole.begin, begin);
+    whole.end = std::max(whole.end, end);
+  }
+  return tariffs;
+}
+
 // Makes the lines of an invoice, without amounts.
 class Rating {
  public:
-  Rating(const Ledger& ledger, const InvoiceQuestion& question) : ledger_(ledger), question_(question) {}
+  Rating(const Ledger& ledger, const InvoiceQuestion& question)
+      : ledger_(ledger),
+        question_(question),
+        tariffs_(tariffs_of(ledger.window(), question.book, ledger.counted_until())) {}
 
   Result<std::vector<InvoiceLine>> run() {
     const std::optional<JobId>& beside = question_.beside;
     if (!beside || beside->valid()) {
-      for (const JobUse& use : beside ? ledger_.uses_in(ledger_.job(*beside).queue) : ledger_.jobs()) rate(use);
+      const std::vector<JobUse> uses = beside ? ledger_.uses_in(ledger_.job(*beside).queue) : ledger_.jobs();
+      for (auto use = uses.begin(); use != uses.end();) {
+        const auto next = std::find_if(use, uses.end(), [&](const JobUse& one) { return one.job != use->job; });
+        rate_job({use, next});
+        use = next;
+      }
     }
     if (!beside || !beside->valid()) {
-      for (const FloorUse& use : ledger_.floors()) rate(use);
+      for (const FloorUse& use : whole_floors()) rate(use);
     }
     for (const Correction& one : ledger_.corrections()) add_correction(one);
     if (missing_) return std::move(*missing_);
@@ -42,14 +89,6 @@ class Rating {
   }
 
  private:
-  Timestamp begin_of(std::uint32_t part) const {
-    return part == 0 ? ledger_.window().from : ledger_.window().cuts[part - 1];
-  }
-  Timestamp end_of(std::uint32_t part) const {
-    const Window& window = ledger_.window();
-    return std::min(part < window.cuts.size() ? window.cuts[part] : window.to, ledger_.counted_until());
-  }
-
   // Returns the prices of the model, or null where nothing has a price yet.
   const GpuPrice* price_of(const std::string& model, const PricePeriod* period) {
     if (period == nullptr) return nullptr;
@@ -66,21 +105,68 @@ class Rating {
     InvoiceLine line;
     line.kind = kind;
     line.queue = queue;
-    line.from = begin_of(part);
-    line.to = end_of(part);
+    line.from = tariffs_[part].begin;
+    line.to = tariffs_[part].end;
     return line;
   }
 
-  void rate(const JobUse& use) {
-    const BilledJob& job = ledger_.job(use.job);
+  // The uses of one job.
+  void rate_job(std::span<const JobUse> uses) {
+    const BilledJob& job = ledger_.job(uses.front().job);
     if (!is_at_or_below(job.queue, question_.queue)) return;
-    const PricePeriod* period = question_.book.at(begin_of(use.part));
+    std::vector<JobUse> whole;
+    for (JobUse use : uses) {
+      use.part = tariffs_[use.part].whole;
+      const auto same = std::find_if(whole.begin(), whole.end(), [&](const JobUse& one) {
+        return one.part == use.part && one.model == use.model && one.slice == use.slice &&
+               one.guaranteed == use.guaranteed;
+      });
+      if (same == whole.end())
+        whole.push_back(use);
+      else
+        add_to(*same, use);
+    }
+    for (const JobUse& use : whole) rate(use, job);
+    for (const JobUse& use : uses) {
+      if (tariffs_[use.part].off_peak_percent != 0 && use.gpu_milli_ms != 0) add_off_peak(use, job);
+    }
+  }
+
+  static void add_to(JobUse& sum, const JobUse& use) {
+    sum.gpu_milli_ms = checked_add(sum.gpu_milli_ms, use.gpu_milli_ms);
+    sum.units_milli_ms = checked_add(sum.units_milli_ms, use.units_milli_ms);
+    sum.cpu_milli_ms = checked_add(sum.cpu_milli_ms, use.cpu_milli_ms);
+    sum.memory_mib_ms = checked_add(sum.memory_mib_ms, use.memory_mib_ms);
+  }
+
+  std::vector<FloorUse> whole_floors() const {
+    std::map<std::tuple<std::string, std::uint32_t, std::string, std::string, bool>, std::int64_t> sums;
+    for (const FloorUse& use : ledger_.floors()) {
+      auto& sum = sums[{use.queue, tariffs_[use.part].whole, use.model, use.borrower, use.own}];
+      sum = checked_add(sum, use.gpu_milli_ms);
+    }
+    std::vector<FloorUse> floors;
+    for (const auto& [key, sum] : sums) {
+      const auto& [queue, part, model, borrower, own] = key;
+      floors.push_back({queue, part, model, borrower, own, sum});
+    }
+    return floors;
+  }
+
+  InvoiceLine line_of(const JobUse& use, const BilledJob& job) const {
     InvoiceLine line = line_of(use.guaranteed ? LineKind::kFloorUsed : LineKind::kBurst, job.queue, use.part);
     line.user = job.user;
     line.job = use.job;
     line.job_name = job.name;
     line.job_class = job.job_class;
     line.labels = job.labels;
+    line.guaranteed = use.guaranteed;
+    return line;
+  }
+
+  void rate(const JobUse& use, const BilledJob& job) {
+    const PricePeriod* period = tariffs_[use.part].period;
+    InvoiceLine line = line_of(use, job);
     if (use.gpu_milli_ms != 0) rate_gpus(use, job, period, line);
     if (period == nullptr) return;
     line.gpu_milli_ms = 0;
@@ -91,7 +177,8 @@ class Rating {
       add_resource(line, LineKind::kMemory, Unit::kGibHour, use.memory_mib_ms, period->memory_micro);
   }
 
-  void rate_gpus(const JobUse& use, const BilledJob& job, const PricePeriod* period, InvoiceLine line) {
+  // Fills in the GPUs and their full price.
+  void set_gpus(const JobUse& use, const PricePeriod* period, InvoiceLine& line) {
     line.model = ledger_.name(use.model);
     line.slice = ledger_.name(use.slice);
     line.quantity = line.gpu_milli_ms = use.gpu_milli_ms;
@@ -105,6 +192,24 @@ class Rating {
         line.unit_price_micro = slice->second;
       }
     }
+  }
+
+  // `use` is what the job used at off-peak times.
+  void add_off_peak(JobUse use, const BilledJob& job) {
+    const Tariff& tariff = tariffs_[use.part];
+    use.part = tariff.whole;
+    InvoiceLine line = line_of(use, job);
+    set_gpus(use, tariff.period, line);
+    line.kind = LineKind::kDiscount;
+    line.cause = kOffPeak;
+    line.gpu_milli_ms = 0;  // they are in the line of all hours
+    line.percent = tariff.off_peak_percent;
+    line.unit_price_micro = line.unit_price_micro / 100 * line.percent;
+    lines_.push_back(std::move(line));
+  }
+
+  void rate_gpus(const JobUse& use, const BilledJob& job, const PricePeriod* period, InvoiceLine line) {
+    set_gpus(use, period, line);
     lines_.push_back(line);
     if (period == nullptr) return;
     const std::int64_t full = line.unit_price_micro;
@@ -113,7 +218,8 @@ class Rating {
       if (!applies(one.cause, job)) continue;
       line.kind = one.percent > 0 ? LineKind::kPremium : LineKind::kDiscount;
       line.cause = name_of(one.cause);
-      line.unit_price_micro = full / 100 * (one.percent > 0 ? one.percent : -one.percent);
+      line.percent = one.percent > 0 ? one.percent : -one.percent;
+      line.unit_price_micro = full / 100 * line.percent;
       lines_.push_back(line);
     }
   }
@@ -130,11 +236,12 @@ class Rating {
   // all of it where its own jobs do, since they are billed for it already.
   void rate(const FloorUse& use) {
     if (!is_at_or_below(use.queue, question_.queue)) return;
-    const PricePeriod* period = question_.book.at(begin_of(use.part));
+    const PricePeriod* period = tariffs_[use.part].period;
     const GpuPrice* price = price_of(use.model, period);
     InvoiceLine line = line_of(use.borrower.empty() ? LineKind::kFloorIdle : LineKind::kFloorLent, use.queue, use.part);
     line.model = use.model;
     line.borrower = use.borrower;
+    line.own = use.own;
     line.quantity = line.gpu_milli_ms = use.gpu_milli_ms;
     line.unit_price_micro = price == nullptr ? 0 : price->floor_micro;
     lines_.push_back(line);
@@ -160,6 +267,7 @@ class Rating {
 
   const Ledger& ledger_;
   const InvoiceQuestion& question_;
+  std::vector<Tariff> tariffs_;  // by part
   std::vector<InvoiceLine> lines_;
   std::optional<Error> missing_;
 };
@@ -184,11 +292,48 @@ void round_lines(std::vector<InvoiceLine>& lines) {
 }  // namespace
 
 Window window_of(const Month& month, const PriceBook& book) {
-  Window window{month.begin, month.end, {}};
-  for (const PricePeriod& period : book.periods) {
-    if (period.valid_from > month.begin && period.valid_from < month.end) window.cuts.push_back(period.valid_from);
+  Window window{month.begin, month.end};
+  const auto cut = [&](Timestamp at) {
+    if (at > month.begin && at < month.end) window.cuts.push_back(at);
+  };
+  for (std::size_t p = 0; p < book.periods.size(); ++p) {
+    const PricePeriod& period = book.periods[p];
+    cut(period.valid_from);
+    const Timestamp from = std::max(month.begin, period.valid_from);
+    const Timestamp to = p + 1 < book.periods.size() ? std::min(month.end, book.periods[p + 1].valid_from) : month.end;
+    for (const OffPeak& off_peak : period.off_peak) {
+      const TimeZone* zone = book.zone(off_peak.zone);
+      BERTH_CHECK(zone != nullptr);
+      for (const TimeSpan& span : spans_of(off_peak, *zone, from, to)) {
+        cut(span.begin);
+        cut(span.end);
+      }
+    }
+  }
+  std::sort(window.cuts.begin(), window.cuts.end());
+  window.cuts.erase(std::unique(window.cuts.begin(), window.cuts.end()), window.cuts.end());
+  std::vector<std::pair<const PricePeriod*, std::int64_t>> parts;  // prices, and what is off in percent
+  for (std::size_t passed = 0; passed <= window.cuts.size(); ++passed) {
+    const Timestamp begin = passed == 0 ? window.from : window.cuts[passed - 1];
+    const PricePeriod* period = book.at(begin);
+    const std::pair part{period, off_peak_percent_at(book, period, begin)};
+    const auto known = std::find(parts.begin(), parts.end(), part);
+    window.parts.push_back(static_cast<std::uint32_t>(known - parts.begin()));
+    if (known == parts.end()) parts.push_back(part);
   }
   return window;
+}
+
+std::vector<TimeSpan> spans_of_line(const InvoiceLine& line, const Window& window, const PriceBook& book) {
+  if (line.cause != kOffPeak) return {{line.from, line.to}};
+  std::vector<TimeSpan> spans;
+  for (std::size_t passed = 0; passed <= window.cuts.size(); ++passed) {
+    const Timestamp begin = passed == 0 ? window.from : window.cuts[passed - 1];
+    const Timestamp end = passed < window.cuts.size() ? window.cuts[passed] : window.to;
+    if (begin < line.to && end > line.from && off_peak_percent_at(book, book.at(begin), begin) == line.percent)
+      spans.push_back({begin, end});
+  }
+  return spans;
 }
 
 Result<Invoice> make_invoice(const Ledger& ledger, const InvoiceQuestion& question) {

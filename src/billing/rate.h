@@ -15,7 +15,11 @@
 
 namespace berth::billing {
 
-// Returns the part of the log that the month needs: split where the prices of the book change.
+// The cause of a discount for what was used in an off-peak window.
+inline constexpr const char* kOffPeak = "off_peak";
+
+// Returns the part of the log that the month needs: split where the prices of the book change, and where off-peak
+// windows begin and end. Times with the same prices and window are one part.
 Window window_of(const Month& month, const PriceBook& book);
 
 struct InvoiceQuestion {
@@ -27,6 +31,9 @@ struct InvoiceQuestion {
   // JobId::none(), those of no job. Their amounts are those of the whole invoice.
   std::optional<JobId> beside = {};
 };
+
+// Returns the times in which what the line counts was used: all of its time, or of an off-peak discount the windows.
+std::vector<TimeSpan> spans_of_line(const InvoiceLine& line, const Window& window, const PriceBook& book);
 
 // Returns the invoice, job by job. What was used before the first prices of the book costs nothing. Requires: the
 // ledger has counted window_of() the month and the book. The error names a GPU model that was used and has no price.
@@ -51,7 +58,7 @@ struct BillRow {
 std::vector<BillRow> bill_rows(const Invoice& invoice, BillBy by, const std::string& label);
 
 // What an hour of the job costs, and what it costs until its time limit, on GPUs of one model. The job is taken at its
-// full size.
+// full size. Off-peak discounts are in the cost until the time limit only, as if it started now.
 struct CostEstimate {
   std::string currency;
   std::string model;                      // empty: it asks for no GPUs

@@ -104,6 +104,50 @@ TEST_CASE("prices count from their day on") {
   CHECK_EQ(invoice.lines[1].amount_micro, 6'000'000);
 }
 
+TEST_CASE("what jobs use at off-peak times is discounted by a line of its own, and the floor costs the same") {
+  PriceBook book = one_price();
+  book.zones = {{"X/Y", {{Timestamp{0}, 2 * 3600}}}};  // ahead of UTC by two hours
+  book.periods[0].off_peak = {{{}, 3 * 60, 4 * 60, "X/Y", 30}, {{}, 5 * 60, 6 * 60, "X/Y", 30}};  // from 01:00, 03:00
+  LedgerStory story = lending();
+  story.submit(kHour, 3, "b", "bob");
+  story.start(kHour, 3, 0, {1}, false);
+  story.end(kHour + kHour / 2, 3);
+  story.submit(2 * kHour, 4, "b", "bob");
+  story.start(2 * kHour, 4, 0, {1}, false);
+  const Invoice b = invoice_of(story, book, "b", 5 * kHour);
+  CHECK_EQ(amount_of(b, LineKind::kBurst), 6'000'000 + 1'500'000 + 9'000'000);
+  CHECK_EQ(amount_of(b, LineKind::kDiscount), -450'000 - 900'000);
+  REQUIRE_EQ(b.lines.size(), 5);  // three of jobs, and two of what was off
+  CHECK_EQ(b.lines[4].cause, kOffPeak);
+  CHECK_EQ(b.lines[4].quantity, 1000 * kHour);  // of the three hours that job 4 ran
+  const Invoice a = invoice_of(story, book, "a", 5 * kHour);
+  CHECK_EQ(amount_of(a, LineKind::kDiscount), -2 * 600'000);  // its own job, within the guarantee
+  CHECK_EQ(amount_of(a, LineKind::kFloorUsed) + amount_of(a, LineKind::kFloorIdle) + amount_of(a, LineKind::kFloorLent),
+           4 * 5 * 2'000'000);
+  CHECK_EQ(a.lines.size(), 5);  // used, idle, lent, credited, and off: windows split no other line
+}
+
+TEST_CASE("what is looked ahead to is split at the prices and windows that begin until then") {
+  PriceBook book = one_price();
+  book.zones = {{"UTC", {{Timestamp{0}, 0}}}};
+  book.periods[0].off_peak = {{{}, 2 * 60, 3 * 60, "UTC", 50}};
+  PricePeriod dearer = book.periods[0];
+  dearer.valid_from = {4 * kHour};
+  dearer.gpus[0].burst_micro = 5'000'000;
+  book.periods.push_back(dearer);
+  LedgerStory story;
+  story.add_node(0, 0, 1);
+  story.submit(0, 1, "a");
+  story.start(0, 1, 0, {0}, false);
+  Ledger ahead(window_of(kDay, book));
+  for (const EventRecord& event : story.events) ahead.apply(event);
+  ahead.look_ahead(Timestamp{5 * kHour});
+  const auto looked = make_invoice(ahead, {"", kDay, book, 1});
+  REQUIRE(looked.has_value());
+  CHECK_EQ(looked->total_micro, 4 * 3'000'000 - 1'500'000 + 5'000'000);
+  CHECK_EQ(canonical_text(*looked), canonical_text(invoice_of(story, book, "", 5 * kHour)));
+}
+
 TEST_CASE("premiums and discounts are lines of their own") {
   PriceBook book = one_price();
   book.periods[0].adjustments = {{AdjustmentCause::kExclusive, 10}, {AdjustmentCause::kTraining, -20}};
@@ -169,6 +213,11 @@ TEST_CASE("an estimate is the price of an hour at full size, and of the time lim
   CHECK_EQ(estimates[0].floor_per_hour_micro, 16'000'000 + 160'000);
   CHECK_EQ(estimates[0].burst_micro, 12'080'000);
   CHECK(estimate_cost(spec, {"H100"}, {}, Timestamp{kHour}).empty());
+  book.zones = {{"UTC", {{Timestamp{0}, 0}}}};
+  book.periods[0].off_peak = {{{}, 60 + 15, 3 * 60, "UTC", 40}};  // the second half of the time limit
+  const auto cheaper = estimate_cost(spec, {"H100"}, book, Timestamp{kHour});
+  CHECK_EQ(cheaper[0].burst_per_hour_micro, 24'160'000);
+  CHECK_EQ(cheaper[0].burst_micro, 12'080'000 - 24'000'000 / 4 / 10 * 4);
 }
 
 }  // namespace berth::billing

@@ -117,7 +117,8 @@ Result<Timestamp> parse_when(std::string_view text, Timestamp now) {
   return invalid(
       "'" + std::string(text.substr(0, 80)) +
       "' is not a time; give one such as 2026-11-21T08:15:30Z, 2026-11-21, yesterday 18:00, 2h ago, -24h, +2h "
-      "or now");
+      "or now" +
+      leap_second_note(text));
 }
 
 Result<std::string> iso_when(const std::string& text, Timestamp now) {

@@ -118,7 +118,7 @@ auto BillingDesk::with_ledger(const Month& month, const PriceBook& book, const B
   const std::lock_guard lock(past ? past_mutex_ : mutex_);
   std::unique_ptr<Kept>& kept = past ? past_ : kept_;
   const bool same = kept && kept->month.begin == month.begin && kept->month.end == month.end &&
-                    kept->ledger.window().cuts == window.cuts &&
+                    kept->ledger.window() == window &&
                     (past ? kept->last_seq == facts.last_seq : kept->next_seq - 1 <= facts.last_seq);
   if (!same || (past && (freshness == Freshness::kReadAgain || !kept->settled))) {
     kept.reset();  // two months are never in memory together
@@ -214,14 +214,15 @@ Result<billing::OpenedLine> BillingDesk::open(const api::LineQuestion& question,
       return not_found("the bill of " + month->name + " has no line " + question.line.substr(0, 80));
     const auto made = billing::make_invoice(kept.ledger, {"", *month, in_force->book, in_force->version, *job});
     if (!made) return made.error();
-    return open_in(kept, *made, question);
+    return open_in(kept, *made, in_force->book, question);
   });
 }
 
 Result<billing::OpenedLine> BillingDesk::open_in(const Kept& kept, const billing::Invoice& invoice,
-                                                 const api::LineQuestion& question) const {
-  const auto found = billing::find_line(invoice, question.line);
+                                                 const PriceBook& book, const api::LineQuestion& question) const {
+  auto found = billing::find_line(invoice, question.line);
   if (!found) return found.error();
+  found->spans = billing::spans_of_line(found->line, kept.ledger.window(), book);
   billing::OpenedLine opened{invoice.month, invoice.currency, invoice.price_version, found->line, {}, {}, {}};
   Result<void> followed;
   if (found->line.kind == billing::LineKind::kCorrection) {

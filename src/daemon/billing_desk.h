@@ -88,7 +88,7 @@ class BillingDesk {
   auto with_ledger(const Month& month, const PriceBook& book, const BillingFacts& facts, Freshness freshness, Use&& use)
       -> decltype(use(std::declval<Kept&>()));
   Result<BookInForce> book_for(const Month& month, const BillingFacts& facts) const;
-  Result<billing::OpenedLine> open_in(const Kept& kept, const billing::Invoice& invoice,
+  Result<billing::OpenedLine> open_in(const Kept& kept, const billing::Invoice& invoice, const PriceBook& book,
                                       const api::LineQuestion& question) const;
   Result<std::vector<EventRecord>> events_at(const std::vector<Seq>& seqs) const;
   Result<void> follow_job(const Kept& kept, billing::OpenedLine& opened, const billing::FoundLine& found) const;

@@ -28,7 +28,10 @@ PriceBook odd_prices() {
     period.memory_micro = 3'700;
     period.lending_credit_percent = 60;
     period.adjustments = {{AdjustmentCause::kTraining, 7}, {AdjustmentCause::kExclusive, -3}};
+    period.off_peak = {{{}, 20 * 60 + 7, 8 * 60, "X/Y", 30 + day},
+                       {{Weekday::kSaturday, Weekday::kSunday}, 8 * 60, 20 * 60, "X/Y", 50}};
   }
+  book.zones = {{"X/Y", {{Timestamp{0}, 3600}}}};
   return book;
 }
 

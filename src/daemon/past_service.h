@@ -2,6 +2,7 @@
 // A past state as the routes of reads see it: as of its own time. It takes no commands, and knows no finished jobs.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,7 @@ class PastService final : public api::Service {
   Result<api::UsageReport> usage(Timestamp from, Timestamp to) override;
   Result<billing::Invoice> bill(const api::BillQuestion& question) override;
   Result<billing::OpenedLine> open_line(const api::LineQuestion& question) override;
+  std::optional<TimeZone> time_zone(const std::string& name) override { return now_.time_zone(name); }
   Result<MonthClosed> closing(const std::string& month) override;
   Result<std::vector<api::PastJob>> history(std::uint64_t before, std::size_t limit) override;
   Result<api::PastJob> past_job(JobId job) override;

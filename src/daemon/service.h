@@ -16,6 +16,7 @@
 #include "daemon/reader.h"
 #include "daemon/server_clock.h"
 #include "store/log.h"
+#include "timezone/time_zones.h"
 
 namespace berth::daemon {
 
@@ -41,6 +42,7 @@ class DaemonService final : public api::Service {
   Result<api::UsageReport> usage(Timestamp from, Timestamp to) override;
   Result<billing::Invoice> bill(const api::BillQuestion& question) override;
   Result<billing::OpenedLine> open_line(const api::LineQuestion& question) override;
+  std::optional<TimeZone> time_zone(const std::string& name) override { return timezone::zone_of(name); }
   Result<MonthClosed> closing(const std::string& month) override;
   BillingDesk& billing_desk() { return desk_; }
   Result<std::vector<api::PastJob>> history(std::uint64_t before, std::size_t limit) override;

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "base/check.h"
 #include "model/mig.h"
 #include "model/name.h"
 
@@ -37,7 +38,7 @@ std::string day_text(Timestamp time) { return to_iso8601(time).substr(0, 10); }
 
 class BookCheck {
  public:
-  explicit BookCheck(const PriceBook& book) : book_(book) {}
+  BookCheck(const PriceBook& book, Zones zones) : book_(book), zones_(zones) {}
 
   std::vector<PriceMistake> run() {
     if (!is_currency(book_.currency))
@@ -86,6 +87,78 @@ class BookCheck {
              "must be between -100 (a discount) and " + std::to_string(kMostAdjustmentPercent) +
                  " percent (a premium), and not 0");
     }
+    check_off_peak(i);
+    check_discounts(i);
+  }
+
+  void check_off_peak(std::size_t i) {
+    const std::vector<OffPeak>& windows = book_.periods[i].off_peak;
+    if (windows.size() > kMostOffPeak)
+      tell(i, "off_peak", "has more than " + std::to_string(kMostOffPeak) + " windows; join those of the same times");
+    const std::size_t before = mistakes_.size();
+    for (std::size_t w = 0; w < windows.size(); ++w) check_window(i, path_of(w), windows[w]);
+    if (mistakes_.size() != before) return;
+    for (std::size_t w = 1; w < windows.size(); ++w) {
+      for (std::size_t earlier = 0; earlier < w; ++earlier) check_overlap(i, earlier, w);
+    }
+  }
+
+  static std::string path_of(std::size_t window) { return "off_peak[" + std::to_string(window) + "]"; }
+
+  void check_window(std::size_t i, const std::string& path, const OffPeak& window) {
+    if (window.from_min < 0 || window.from_min >= kDayMinutes || window.to_min < 0 || window.to_min > kDayMinutes)
+      tell(i, path, "begins between 00:00 and 23:59, and ends by 24:00");
+    else if (window.from_min == window.to_min)
+      tell(i, path, "begins and ends at " + clock_time(window.to_min) + "; for a whole day leave out from and to");
+    if (window.discount_percent < 1 || window.discount_percent > 100)
+      tell(i, path + ".discount", "a discount is 1 to 100 percent of the price of a job's GPUs");
+    const TimeZone* zone = book_.zone(window.zone);
+    if (zones_ == Zones::kKnown && (zone == nullptr || zone->changes.empty()))
+      tell(i, path + ".zone",
+           "'" + window.zone.substr(0, 80) + "' is no time zone that this server knows; give one such as Europe/Paris");
+  }
+
+  // The clocks of two years show every way in which the windows lie to each other.
+  void check_overlap(std::size_t i, std::size_t earlier, std::size_t later) {
+    const OffPeak& one = book_.periods[i].off_peak[earlier];
+    const OffPeak& other = book_.periods[i].off_peak[later];
+    static const TimeZone kSameClock{"", {{Timestamp{0}, 0}}};
+    if (zones_ == Zones::kNotLookedUp && one.zone != other.zone) return;
+    const TimeZone& zone = zones_ == Zones::kKnown ? *book_.zone(one.zone) : kSameClock;
+    const TimeZone& other_zone = zones_ == Zones::kKnown ? *book_.zone(other.zone) : kSameClock;
+    const Timestamp from = book_.periods[i].valid_from;
+    Timestamp to = from + 2 * 366 * kDayMs;
+    if (i + 1 < book_.periods.size()) to = std::min(to, std::max(from, book_.periods[i + 1].valid_from));
+    const std::vector<TimeSpan> spans = spans_of(other, other_zone, from, to);
+    auto second = spans.begin();
+    for (const TimeSpan& first : spans_of(one, zone, from, to)) {
+      while (second != spans.end() && second->end <= first.begin) ++second;
+      if (second == spans.end() || second->begin >= first.end) continue;
+      tell(i, path_of(later),
+           "overlaps " + path_of(earlier) + " at " + to_iso8601(std::max(first.begin, second->begin)) +
+               "; windows may touch, but an hour has one discount");
+      return;
+    }
+  }
+
+  // A job has one class, and may be exclusive and have a required topology, at any time.
+  void check_discounts(std::size_t i) {
+    const PricePeriod& period = book_.periods[i];
+    std::int64_t of_class = 0;
+    std::int64_t all = 0;
+    for (const PriceAdjustment& one : period.adjustments) {
+      const std::int64_t discount = std::max<std::int64_t>(-one.percent, 0);
+      if (one.cause == AdjustmentCause::kExclusive || one.cause == AdjustmentCause::kRequiredTopology)
+        all += discount;
+      else
+        of_class = std::max(of_class, discount);
+    }
+    std::int64_t off_peak = 0;
+    for (const OffPeak& window : period.off_peak) off_peak = std::max(off_peak, window.discount_percent);
+    if (off_peak > 0 && all + of_class + off_peak > 100)
+      tell(i, "off_peak",
+           "the discounts of one job can come to " + std::to_string(all + of_class + off_peak) +
+               " percent with those under adjustments; together they may be at most 100");
   }
 
   void check_price(std::size_t i, const std::string& path, std::int64_t micro) {
@@ -96,6 +169,7 @@ class BookCheck {
   }
 
   const PriceBook& book_;
+  Zones zones_;
   std::vector<PriceMistake> mistakes_;
 };
 
@@ -112,7 +186,21 @@ const PricePeriod* PriceBook::at(Timestamp time) const {
   return after == periods.begin() ? nullptr : &*std::prev(after);
 }
 
-std::vector<PriceMistake> mistakes_in(const PriceBook& book) { return BookCheck(book).run(); }
+const TimeZone* PriceBook::zone(std::string_view name) const {
+  const auto found = std::find_if(zones.begin(), zones.end(), [&](const TimeZone& one) { return one.name == name; });
+  return found == zones.end() ? nullptr : &*found;
+}
+
+const OffPeak* PriceBook::off_peak_at(const PricePeriod& period, Timestamp time) const {
+  const auto found = std::find_if(period.off_peak.begin(), period.off_peak.end(), [&](const OffPeak& window) {
+    const TimeZone* const clock = zone(window.zone);
+    BERTH_CHECK(clock != nullptr);
+    return lies_in(window, *clock, time);
+  });
+  return found == period.off_peak.end() ? nullptr : &*found;
+}
+
+std::vector<PriceMistake> mistakes_in(const PriceBook& book, Zones zones) { return BookCheck(book, zones).run(); }
 
 Result<void> validate(const PriceBook& book) {
   const std::vector<PriceMistake> mistakes = mistakes_in(book);

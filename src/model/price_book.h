@@ -13,12 +13,14 @@
 #include "base/fields.h"
 #include "base/result.h"
 #include "base/timestamp.h"
+#include "model/off_peak.h"
 
 namespace berth {
 
 inline constexpr std::int64_t kMicro = 1'000'000;                  // micro units of one unit of the currency
 inline constexpr std::int64_t kMostPriceMicro = 100'000 * kMicro;  // of one hour; a bill of any fleet fits into 64 bits
 inline constexpr std::int64_t kMostAdjustmentPercent = 1000;
+inline constexpr std::size_t kMostOffPeak = 20;  // windows of one period
 
 struct GpuPrice {
   std::string model;
@@ -53,12 +55,14 @@ struct PricePeriod {
   std::int64_t memory_micro = 0;            // an hour of one GiB
   std::int64_t lending_credit_percent = 0;  // of the burst price, to the queue whose floor was lent
   std::vector<PriceAdjustment> adjustments;
+  std::vector<OffPeak> off_peak = {};  // of windows that overlap after all, the first counts
   bool operator==(const PricePeriod&) const = default;
   static constexpr auto fields() {
     return field_list(field("valid_from", &PricePeriod::valid_from), field("gpus", &PricePeriod::gpus),
                       field("cpu_micro", &PricePeriod::cpu_micro), field("memory_micro", &PricePeriod::memory_micro),
                       field("lending_credit_percent", &PricePeriod::lending_credit_percent),
-                      field("adjustments", &PricePeriod::adjustments));
+                      field("adjustments", &PricePeriod::adjustments),
+                      field_if_set("off_peak", &PricePeriod::off_peak));
   }
   const GpuPrice* gpu(std::string_view model) const;  // null: the model has no price
 };
@@ -66,13 +70,18 @@ struct PricePeriod {
 struct PriceBook {
   std::string currency = {};              // ISO 4217, such as EUR
   std::vector<PricePeriod> periods = {};  // ascending by valid_from, no two of one day
+  std::vector<TimeZone> zones = {};       // of the off-peak windows, by name, as they were when the book was read
   bool operator==(const PriceBook&) const = default;
   static constexpr auto fields() {
-    return field_list(field("currency", &PriceBook::currency), field("periods", &PriceBook::periods));
+    return field_list(field("currency", &PriceBook::currency), field("periods", &PriceBook::periods),
+                      field_if_set("zones", &PriceBook::zones));
   }
   bool empty() const { return periods.empty(); }
   // Returns the prices in force then, or null before the first ones.
   const PricePeriod* at(Timestamp time) const;
+  const TimeZone* zone(std::string_view name) const;  // null: it is not known
+  // Returns the window of the period in which the time lies, or null. Requires: the zones are known.
+  const OffPeak* off_peak_at(const PricePeriod& period, Timestamp time) const;
 };
 
 // A rule that a price book breaks.
@@ -81,7 +90,9 @@ struct PriceMistake {
   std::string path;        // within the period, such as gpus.H100.floor
   std::string message;     // what is wrong; what would be right
 };
-std::vector<PriceMistake> mistakes_in(const PriceBook& book);
+// Without zones, off-peak windows of different zones are not compared.
+enum class Zones { kKnown, kNotLookedUp };
+std::vector<PriceMistake> mistakes_in(const PriceBook& book, Zones zones = Zones::kKnown);
 // The error is the first of mistakes_in().
 Result<void> validate(const PriceBook& book);
 

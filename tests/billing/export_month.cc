@@ -3,7 +3,7 @@
 //   DIR/events.jsonl   the events, one JSON object a line, as `berth events -o json` shows them
 //   DIR/invoice.txt    the invoice as canonical text (billing/invoice.h)
 //   DIR/invoice.journal   the same for hledger
-// Usage: export_month SEED STEPS DIR
+// Usage: export_month SEED STEPS DIR [BEGIN]    with BEGIN, a time, the simulation is moved so that it begins then
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -20,6 +20,7 @@
 #include "model/json.h"
 #include "sim/world/simulation.h"
 #include "store/event_codec.h"
+#include "timezone/time_zones.h"
 
 namespace {
 
@@ -73,6 +74,15 @@ PriceBook prices_for(const std::vector<EventRecord>& events, Timestamp change) {
                           {AdjustmentCause::kRequiredTopology, 5},
                           {AdjustmentCause::kBatch, -17},
                           {AdjustmentCause::kInference, 3}};
+    // In Paris the hour from 02:00 on is there twice, or not at all; and the edges are no full hours.
+    period.off_peak = {{{}, 2 * 60 + 10, 2 * 60 + 50, "Europe/Paris", 30 + later},
+                       {{Weekday::kSunday, Weekday::kThursday}, 3 * 60 + 5, 90, "Europe/Paris", 13},
+                       {{}, 14 * 60, 14 * 60 + 20, "Australia/Lord_Howe", 7}};
+  }
+  for (const char* zone : {"Australia/Lord_Howe", "Europe/Paris"}) {
+    const auto found = timezone::zone_of(zone);
+    BERTH_CHECK(found.has_value());
+    book.zones.push_back(*found);
   }
   return book;
 }
@@ -86,12 +96,14 @@ void write(const std::filesystem::path& path, const std::string& text) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::cerr << "usage: export_month SEED STEPS DIR\n";
+  const auto begin = argc == 5 ? from_iso8601(argv[4]) : Timestamp{0};
+  if ((argc != 4 && argc != 5) || !begin) {
+    std::cerr << "usage: export_month SEED STEPS DIR [BEGIN]\n";
     return 2;
   }
   std::vector<EventRecord> events =
       simulated_events(std::strtoull(argv[1], nullptr, 10), std::strtoull(argv[2], nullptr, 10));
+  for (EventRecord& event : events) event.time = event.time + begin->ms;
   const std::filesystem::path directory(argv[3]);
   // Prices that are applied at the end hold from their dates on; and a refund, by an event of its own.
   const Timestamp until = events.back().time + 3;
@@ -104,7 +116,7 @@ int main(int argc, char** argv) {
   }();
   events.push_back({events.back().seq + 1, events.back().time + 1,
                     BillCorrected{some_queue, "1969-12", JobId::none(), -1'234'567, "a node was lost", "op"}});
-  const Month month{"1970-01", Timestamp{0}, until};  // as long as the simulation was
+  const Month month{month_at(*begin).name, *begin, until};  // as long as the simulation was
   billing::Ledger ledger(billing::window_of(month, book));
   std::string lines;
   for (const EventRecord& record : events) {

@@ -4,12 +4,14 @@
     recompute.py EVENTS.jsonl FROM_MS TO_MS MONTH > invoice.txt
 
 It shares no code with berth and works otherwise: at each instant at which something happened it adds up every running task
-and every GPU anew, by the five steps of docs/billing.md, where berth keeps sums. Each line of EVENTS is an event as
+and every GPU anew, by the five steps of docs/billing.md, where berth keeps sums. Off-peak windows are looked up minute by
+minute in Python's own time zones, where berth computes their edges from the clock changes that are stored with the prices. Each line of EVENTS is an event as
 `berth events -o json` shows it, from the first one on. FROM_MS and TO_MS bound the month, in milliseconds since 1970."""
 import collections
 import datetime
 import json
 import sys
+import zoneinfo
 
 HOUR = 3_600_000
 KINDS = ["floor-used", "floor-idle", "floor-lent", "lending-credit", "burst", "premium", "discount", "cpu", "memory",
@@ -22,6 +24,43 @@ def milliseconds(text):
     when = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
     since = when - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
+
+
+DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+
+
+class Tariffs:
+    """Which prices of a book hold when."""
+
+    def __init__(self, book):
+        self.periods = [(milliseconds(one["valid_from"]), one) for one in book["periods"]]
+
+    def at(self, ms):
+        """The number of the period, or -1 before the first one, and what is off at this time, in percent."""
+        number = sum(1 for begin, _ in self.periods if begin <= ms) - 1
+        return number, self.off(number, ms)
+
+    def off(self, number, ms):
+        for window in self.periods[number][1].get("off_peak", []) if number >= 0 else []:
+            shown = datetime.datetime.fromtimestamp(ms // 1000, zoneinfo.ZoneInfo(window["zone"]))
+            minute = shown.hour * 60 + shown.minute
+            before = (shown.date() - datetime.timedelta(days=1)).weekday()
+            over_midnight = window["to_min"] <= window["from_min"]
+            today = minute >= window["from_min"] and (over_midnight or minute < window["to_min"])
+            since_yesterday = over_midnight and minute < window["to_min"]
+            days = window["days"] or DAYS
+            if (today and DAYS[shown.weekday()] in days) or (since_yesterday and DAYS[before] in days):
+                return window["discount_percent"]
+        return 0
+
+    def edges(self, begin, end):
+        """Where time is to be cut: the prices change, or a window begins or ends, all at full minutes."""
+        edges = {begin, end, *(since for since, _ in self.periods if begin < since < end)}
+        minutes = [begin, *range(begin - begin % 60_000 + 60_000, end, 60_000)]
+        for minute, following in zip(minutes, minutes[1:]):
+            if self.at(minute) != self.at(following):
+                edges.add(following)
+        return sorted(edges)
 
 
 class Queue:
@@ -292,16 +331,17 @@ class Instant:
 
 
 class Month:
-    def __init__(self, begin, end):
-        self.begin, self.end = begin, end
+    def __init__(self, begin, end, tariffs):
+        self.begin, self.end, self.tariffs = begin, end, tariffs
         self.cluster = Cluster()
         self.uses = collections.defaultdict(lambda: [0, 0, 0, 0])
+        self.off_peak = collections.defaultdict(lambda: [0, 0])
         self.floors = collections.Counter()
         self.fleet = collections.defaultdict(lambda: dict.fromkeys(ACCOUNTS, 0))
         self.corrections, self.first, self.last = [], 0, 0
 
-    def count(self, events, cuts):
-        edges = sorted({self.begin, self.end, *cuts})
+    def count(self, events):
+        edges = self.tariffs.edges(self.begin, self.end)
         now = 0
         for event in events:
             self.until(now, event["ms"], edges)
@@ -318,28 +358,34 @@ class Month:
         stops = [now, *(edge for edge in edges if now < edge < then), then]
         for begin, end in zip(stops, stops[1:]):
             if begin >= self.begin and end <= self.end and end > begin:
-                self.flow(sum(1 for edge in edges[1:] if edge <= begin), end - begin)
+                self.flow(*self.tariffs.at(begin), end - begin)
 
-    def flow(self, part, ms):
+    def flow(self, period, off, ms):
         instant = Instant(self.cluster)
         for number, model, piece, guaranteed, *amounts in instant.of_jobs:
-            sums = self.uses[number, part, model, piece, guaranteed]
+            sums = self.uses[number, period, model, piece, guaranteed]
             for i, amount in enumerate(amounts):
                 sums[i] += amount * ms
+            if off:
+                sums = self.off_peak[number, period, model, piece, guaranteed, off]
+                for i, amount in enumerate(amounts[:2]):
+                    sums[i] += amount * ms
         for (lender, model, borrower, own), milli in instant.shares.items():
             queues = self.cluster.queues
-            self.floors[queues[lender], model, None if borrower is None else queues[borrower], own, part] += milli * ms
+            self.floors[queues[lender], model, None if borrower is None else queues[borrower], own, period] += milli * ms
         for model, row in instant.fleet.items():
             for account, milli in row.items():
                 self.fleet[model][account] += milli * ms
 
 
 class Invoice:
-    def __init__(self, month, book, cuts):
+    def __init__(self, month, book):
         self.month, self.book, self.lines = month, book, []
-        self.edges = [month.begin, *cuts, month.end]
+        self.since = [begin for begin, _ in month.tariffs.periods]
         for (number, part, model, piece, guaranteed), amounts in sorted(month.uses.items()):
             self.rate_job(number, part, model, piece, guaranteed, *amounts)
+        for (number, part, model, piece, guaranteed, off), amounts in sorted(month.off_peak.items()):
+            self.rate_off_peak(number, part, model, piece, guaranteed, off, *amounts)
         for (lender, model, borrower, own, part), amount in month.floors.items():
             self.rate_floor(lender, model, borrower, own, part, amount)
         for event in month.corrections:
@@ -351,16 +397,14 @@ class Invoice:
         self.total = sum(line["amount"] for line in self.lines)
 
     def period(self, part):
-        found = None
-        for one in self.book["periods"]:
-            if milliseconds(one["valid_from"]) <= self.edges[part]:
-                found = one
-        return found
+        return self.book["periods"][part] if part >= 0 else None
 
     def line(self, kind, queue, part, **more):
+        begin = max(self.since[part], self.month.begin) if part >= 0 else self.month.begin
+        end = min(self.since[part + 1], self.month.end) if part + 1 < len(self.since) else self.month.end
         line = dict(kind=kind, queue=queue, cause="", model="", slice="", borrower="", user="", job=0, name="",
                     job_class="training", labels="", unit="gpu-hour", quantity=0, gpu=0, price=0, amount=0, note="",
-                    begin=self.edges[part], end=self.edges[part + 1])
+                    begin=begin, end=end)
         line.update(more)
         return line
 
@@ -369,19 +413,34 @@ class Invoice:
         return (line["queue"], KINDS.index(line["kind"]), line["cause"], line["model"], line["slice"],
                 list(UNITS).index(line["unit"]), line["price"])
 
+    @staticmethod
+    def of_job(number, spec):
+        return dict(user=spec["user"], job=number, name=spec["name"], job_class=spec["class"],
+                    labels=",".join(f"{key}={value}" for key, value in sorted(spec["labels"].items())))
+
+    def gpu_line(self, number, part, model, piece, guaranteed, gpu, units):
+        job, period = self.month.cluster.jobs[number], self.period(part)
+        line = self.line("floor-used" if guaranteed else "burst", job.queue.path, part, model=model, slice=piece,
+                         quantity=gpu, gpu=gpu, **self.of_job(number, job.spec))
+        price = next((one for one in period["gpus"] if one["model"] == model), None) if period else None
+        if price:
+            line["price"] = price["floor_micro" if guaranteed else "burst_micro"]
+            if not guaranteed and piece in price["mig_micro"]:
+                line.update(unit="mig-hour", quantity=units, price=price["mig_micro"][piece])
+        return line
+
+    def rate_off_peak(self, number, part, model, piece, guaranteed, off, gpu, units):
+        if gpu:
+            line = self.gpu_line(number, part, model, piece, guaranteed, gpu, units)
+            self.lines.append({**line, "kind": "discount", "gpu": 0, "cause": "off_peak",
+                               "price": line["price"] * off // 100})
+
     def rate_job(self, number, part, model, piece, guaranteed, gpu, units, cpu, memory):
         job, period = self.month.cluster.jobs[number], self.period(part)
         spec = job.spec
-        of_job = dict(user=spec["user"], job=number, name=spec["name"], job_class=spec["class"],
-                      labels=",".join(f"{key}={value}" for key, value in sorted(spec["labels"].items())))
+        of_job = self.of_job(number, spec)
         if gpu:
-            line = self.line("floor-used" if guaranteed else "burst", job.queue.path, part, model=model, slice=piece,
-                             quantity=gpu, gpu=gpu, **of_job)
-            price = next((one for one in period["gpus"] if one["model"] == model), None) if period else None
-            if price:
-                line["price"] = price["floor_micro" if guaranteed else "burst_micro"]
-                if not guaranteed and piece in price["mig_micro"]:
-                    line.update(unit="mig-hour", quantity=units, price=price["mig_micro"][piece])
+            line = self.gpu_line(number, part, model, piece, guaranteed, gpu, units)
             self.lines.append(line)
             for one in period["adjustments"] if period else []:
                 if self.applies(one["cause"], spec):
@@ -447,10 +506,9 @@ def recompute(lines, begin, end, name):
     for event in events:
         event["ms"] = milliseconds(event["time"])
     applied = [event for event in events if event["kind"] == "prices-applied"][-1]
-    cuts = [cut for cut in (milliseconds(one["valid_from"]) for one in applied["book"]["periods"]) if begin < cut < end]
-    month = Month(begin, end)
-    month.count(events, cuts)
-    return Invoice(month, applied["book"], cuts).text(name, applied["version"])
+    month = Month(begin, end, Tariffs(applied["book"]))
+    month.count(events)
+    return Invoice(month, applied["book"]).text(name, applied["version"])
 
 
 if __name__ == "__main__":

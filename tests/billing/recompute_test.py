@@ -12,15 +12,15 @@ import tempfile
 
 import recompute
 
-# With MIG, renamed queues, lost nodes, growth, preemption.
-LIVES = [(1, 1500), (6, 600), (11, 500)]
+# With MIG, renamed queues, lost nodes, growth, preemption. Around the hour that is there twice, and the one that is not.
+LIVES = [(1, 1500, "2026-10-25T00:30:00Z"), (6, 600, "2026-03-29T00:20:00Z"), (11, 500, "1970-01-01")]
 skipped = 0
 
 
-def exported(program, seed, steps):
+def exported(program, seed, steps, begin):
     directory = tempfile.mkdtemp(prefix="berth-month-")
     try:
-        subprocess.run([program, str(seed), str(steps), directory], check=True)
+        subprocess.run([program, str(seed), str(steps), directory, begin], check=True)
         texts = []
         for name in ("events.jsonl", "invoice.txt", "invoice.journal"):
             with open(os.path.join(directory, name), encoding="utf-8") as file:
@@ -44,8 +44,8 @@ def first_difference(one, other):
     return next((f"{a!r} is not {b!r}" for a, b in pairs if a != b), "one is longer")
 
 
-def check_month(program, seed, steps):
-    events, invoice, journal = exported(program, seed, steps)
+def check_month(program, seed, steps, begin):
+    events, invoice, journal = exported(program, seed, steps, begin)
     lines = events.splitlines()
     again = billed_again(lines, invoice)
     assert again == invoice, f"seed {seed}: " + first_difference(invoice, again)
@@ -77,8 +77,9 @@ def check_that_it_can_fail(lines, invoice):
 
 def main():
     program = sys.argv[1]
-    for seed, steps in LIVES:
-        lines, invoice = check_month(program, seed, steps)
+    for seed, steps, begin in LIVES:
+        lines, invoice = check_month(program, seed, steps, begin)
+        assert "\toff_peak\t" in invoice, begin
         print(f"seed {seed}: {len(lines)} events, {invoice.count(chr(10))} rows, 0 micro-units off")
     check_that_it_can_fail(lines, invoice)
     print(f"{len(LIVES) + 1} passed, 0 failed, {skipped} skipped")

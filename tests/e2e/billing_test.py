@@ -129,6 +129,34 @@ def an_invoice_as_csv_and_as_a_journal_adds_up_to_its_total(server):
     assert berth(server, "invoice", "nosuch").returncode == 3
 
 
+def what_runs_off_peak_is_discounted_by_a_line_of_its_own(server):
+    """A window of all hours, so that what runs now lies in it."""
+    always = PRICES + "    off_peak: [{%s}]\n"
+    for wrong, place, what in (
+            ("zone: Europe/Pariss, discount: 30", "off_peak[0].zone", "is no time zone"),
+            ("zone: UTC, discount: 30}, {from: 23:00, zone: Asia/Tokyo, discount: 9", "off_peak[1]", "overlaps off_peak[0]"),
+            ("zone: UTC, discount: 30, to: '23:59:60'", "off_peak[0].to", "is no time of day")):
+        refused = berth(server, "prices", "apply", price_file(server, "wrong.yaml", always % (model_of(server), wrong)))
+        assert refused.returncode != 0 and f"prices[0].{place}: " in refused.stderr and what in refused.stderr, refused.stderr
+    good = price_file(server, "night.yaml", always % (model_of(server), "zone: Europe/Paris, discount: 30"))
+    applied = berth(server, "prices", "apply", good)
+    assert applied.returncode == 0, applied.stderr
+    assert berth(server, "prices", "diff", good).returncode == 0
+    assert "zone: Europe/Paris" in berth(server, "prices").stdout
+    server.ask("POST", "/v1/jobs", {"queue": "green", "gpus": 1, "command": ["sleep", "60"]})
+    time.sleep(2)
+    answer = server.ask("GET", "/v1/bill?queue=green&invoice=lines")
+    burst, off = ([line for line in answer["lines"] if line["kind"] == kind] for kind in ("burst", "discount"))
+    assert len(burst) == len(off) == 1 and off[0]["cause"] == "off_peak", answer
+    assert abs(off[0]["amount_micro"] + burst[0]["amount_micro"] * 3 // 10) <= 1, answer
+    assert off[0]["quantity"] == burst[0]["quantity"] and answer["total_micro"] > 0, answer
+    for form in ("csv", "hledger", "focus"):
+        assert "discount" in server.ask("GET", f"/v1/bill?queue=green&invoice={form}")["document"], form
+    cost = json.loads(berth(server, "submit", "--cost", "--queue", "green", "--gpus", "1", "--time-limit", "1h", "-o", "json",
+                            "--", "true").stdout)["cost"][0]
+    assert cost["burst"] == "2.1000", cost
+
+
 def a_lender_is_not_told_who_borrowed(server):
     """The idle floor of red is lent to blue: the finance of red sees that it was lent, and not to whom."""
     prices = price_file(server, "prices.yaml", PRICES % model_of(server))
@@ -219,7 +247,8 @@ def a_budget_that_is_used_up_stops_starts_and_kills_nothing(server):
 
 def main():
     cases = [a_bill_adds_up_and_is_tried_with_other_prices, an_invoice_as_csv_and_as_a_journal_adds_up_to_its_total,
-             a_lender_is_not_told_who_borrowed, every_line_opens_down_to_its_events, a_budget_that_is_used_up_stops_starts_and_kills_nothing]
+             what_runs_off_peak_is_discounted_by_a_line_of_its_own, a_lender_is_not_told_who_borrowed,
+             every_line_opens_down_to_its_events, a_budget_that_is_used_up_stops_starts_and_kills_nothing]
     failed = 0
     for case in cases:
         server = started()

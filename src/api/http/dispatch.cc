@@ -140,7 +140,8 @@ std::optional<Response> check_value(const ParameterDoc& parameter, const std::st
   const std::string has_to_be = "the query parameter " + parameter.name + " has to be ";
   if (!has_type(value, parameter.type)) {
     const bool is_time = parameter.type == ParameterType::kTime || parameter.type == ParameterType::kMoment;
-    return problem(400, is_time ? "invalid" : "bad-request", has_to_be + type_phrase(parameter.type));
+    return problem(400, is_time ? "invalid" : "bad-request",
+                   has_to_be + type_phrase(parameter.type) + (is_time ? leap_second_note(value) : ""));
   }
   if (parameter.type == ParameterType::kInteger) {
     const std::int64_t number = *integer_in(value);

@@ -27,6 +27,10 @@ constexpr std::string_view kHiddenQueue = "another queue";
 
 const std::vector<std::string> kPriceTypes = {"application/json", "application/yaml"};
 
+ZoneSource zones_of(Service& service) {
+  return [&service](const std::string& name) { return service.time_zone(name); };
+}
+
 struct PricesInForce {
   PriceBook book;
   std::uint64_t version = 0;
@@ -47,7 +51,7 @@ void get_prices(Service& service, const Responder& responder) {
 }
 
 void put_prices(Service& service, const Request& request, const Responder& responder) {
-  auto book = decode_prices(request);
+  auto book = decode_prices(request, zones_of(service));
   if (!book) {
     responder.fail(book.error());
     return;
@@ -63,7 +67,7 @@ void put_prices(Service& service, const Request& request, const Responder& respo
 }
 
 void diff_prices(Service& service, const Request& request, const Responder& responder) {
-  const auto book = decode_prices(request);
+  const auto book = decode_prices(request, zones_of(service));
   if (!book) {
     responder.fail(book.error());
     return;
@@ -190,7 +194,7 @@ void answer_bill(Service& service, const Request& request, const Responder& resp
 }
 
 void try_bill(Service& service, const Request& request, const Responder& responder) {
-  auto book = decode_prices(request);
+  auto book = decode_prices(request, zones_of(service));
   if (!book) {
     responder.fail(book.error());
     return;

@@ -29,6 +29,14 @@ Schema price_document_schema() {
                                                                        {"inference?", percent()},
                                                                        {"dev?", percent()},
                                                                        {"batch?", percent()}}));
+  constexpr const char* kClock = "^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$";
+  const Schema off_peak =
+      closed(object("A discount at times of the week, by the clock of a zone.",
+                    {{"days?", list("On which it begins; all if absent.", word_of<Weekday>("A day."))},
+                     {"from?", matching("00:00 if absent.", kClock)},
+                     {"to?", matching("24:00 if absent; before from: on the next day.", kClock)},
+                     {"zone", text("Such as Europe/Paris.")},
+                     {"discount", integer("Percent of the price of a job's GPUs.", 1, 100)}}));
   const Schema period =
       closed(object("The prices from one day on.",
                     {{"valid_from", matching("The day, in UTC.", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")},
@@ -36,7 +44,8 @@ Schema price_document_schema() {
                      {"cpu_core?", price("An hour of one core.")},
                      {"memory_gib?", price("An hour of one GiB.")},
                      {"lending_credit?", integer("Percent of the burst price that a lender is credited.", 0, 100)},
-                     {"adjustments?", adjustments}}));
+                     {"adjustments?", adjustments},
+                     {"off_peak?", list("Windows that do not overlap.", off_peak)}}));
   return closed(object("A price book (docs/billing.md).", {{"currency", matching("ISO 4217.", "^[A-Z]{3}$")},
                                                            {"prices", list("In the order of their days.", period)}}));
 }

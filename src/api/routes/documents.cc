@@ -41,9 +41,9 @@ boost::json::value job_document(const JobSpec& spec) { return to_value(document:
 
 boost::json::value config_document(const ClusterConfig& config) { return to_value(document::config_node(config)); }
 
-Result<PriceBook> decode_prices(const http::Request& request) {
+Result<PriceBook> decode_prices(const http::Request& request, const ZoneSource& zones) {
   if (auto ok = check_json(request); !ok) return ok.error();
-  return document::read_prices(request.body, kFile);
+  return document::read_prices(request.body, kFile, zones);
 }
 
 Result<std::vector<AdmissionRule>> decode_rules(const http::Request& request) {

@@ -16,7 +16,7 @@ namespace berth::api {
 Result<JobSpec> decode_job(const http::Request& request);
 Result<ClusterConfig> decode_config(const http::Request& request);
 
-Result<PriceBook> decode_prices(const http::Request& request);
+Result<PriceBook> decode_prices(const http::Request& request, const ZoneSource& zones);
 
 Result<std::vector<AdmissionRule>> decode_rules(const http::Request& request);
 boost::json::value rule_document(const AdmissionRule& rule);

@@ -243,6 +243,10 @@ class FakeService : public Service {
     if (!log.empty()) opened.events.push_back(log.front());
     return opened;
   }
+  std::optional<TimeZone> time_zone(const std::string& name) override {
+    if (name != "Europe/Paris") return std::nullopt;
+    return TimeZone{name, {{Timestamp{0}, 3600}}};
+  }
   Result<MonthClosed> closing(const std::string& month) override {
     ++looks;
     MonthClosed closed;

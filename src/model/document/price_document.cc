@@ -62,6 +62,47 @@ void read_adjustment(const Entry& entry, const Value& value, PricePeriod& period
   period.adjustments.push_back({*cause, value.integer(-100, kMostAdjustmentPercent)});
 }
 
+// Returns "20:00" as minutes after midnight. Refuses what no clock shows; only the end of a day is 24:00.
+std::int64_t read_clock(const Value& value, std::int64_t most) {
+  const std::string text = value.string();
+  const auto digit = [&](std::size_t at) { return text[at] >= '0' && text[at] <= '9' ? text[at] - '0' : 99; };
+  if (text.size() == 5 && text[2] == ':') {
+    const std::int64_t hours = digit(0) * 10 + digit(1);
+    const std::int64_t minutes = digit(3) * 10 + digit(4);
+    if (minutes < 60 && hours * 60 + minutes <= most) return hours * 60 + minutes;
+  }
+  value.refuse("'" + text.substr(0, 80) + "' is no time of day; give hours and minutes from 00:00 to " +
+               clock_time(most) + ", such as 20:00");
+  return 0;
+}
+
+void read_days(const Value& value, OffPeak& window) {
+  value.each_item([&](const Value& item) {
+    const auto day = item.word<Weekday>();
+    if (std::find(window.days.begin(), window.days.end(), day) != window.days.end())
+      item.refuse("the day is listed twice");
+    window.days.push_back(day);
+  });
+  if (window.days.empty()) value.refuse("no day is listed; leave days out for all of them");
+  std::sort(window.days.begin(), window.days.end());
+}
+
+OffPeak read_off_peak(const Value& body) {
+  OffPeak window{{}, 0, kDayMinutes, "", 0};
+  body.map({
+      {"days", [&](const Value& v) { read_days(v, window); }},
+      {"from", [&](const Value& v) { window.from_min = read_clock(v, kDayMinutes - 1); }},
+      {"to", [&](const Value& v) { window.to_min = read_clock(v, kDayMinutes); }},
+      {"zone", [&](const Value& v) { window.zone = v.string(); }},
+      {"discount", [&](const Value& v) { window.discount_percent = v.integer(1, 100); }},
+  });
+  for (const char* key : {"zone", "discount"}) {
+    if (body.node().find(key) == nullptr)
+      body.refuse(std::string(key) + " is missing; write {from: 20:00, to: 08:00, zone: Europe/Paris, discount: 30}");
+  }
+  return window;
+}
+
 PricePeriod read_period(const Value& body) {
   PricePeriod period;
   body.map({
@@ -77,6 +118,8 @@ PricePeriod read_period(const Value& body) {
        [&](const Value& v) {
          v.each_entry([&](const Entry& entry, const Value& one) { read_adjustment(entry, one, period); });
        }},
+      {"off_peak",
+       [&](const Value& v) { v.each_item([&](const Value& one) { period.off_peak.push_back(read_off_peak(one)); }); }},
   });
   if (body.node().find("valid_from") == nullptr)
     body.refuse("prices need the day from which they count, such as valid_from: 2026-11-01");
@@ -86,12 +129,21 @@ PricePeriod read_period(const Value& body) {
   return period;
 }
 
+// Returns what `step` names, such as floor or off_peak[1]; null if there is none.
+const Node* item_of(const Node& node, std::string_view step) {
+  const std::size_t bracket = step.find('[');
+  const Node* found = node.find(step.substr(0, bracket));
+  if (found == nullptr || bracket == std::string_view::npos) return found;
+  const auto index = std::stoul(std::string(step.substr(bracket + 1)));
+  return index < found->items.size() ? &found->items[index] : nullptr;
+}
+
 const Node* node_at(const Node* node, std::string_view path) {
   while (node != nullptr && !path.empty()) {
     const std::size_t dot = std::min(path.find('.'), path.size());
     // A MIG profile has a dot in its name, so the whole rest is tried first.
     if (const Node* whole = node->find(path)) return whole;
-    node = node->find(path.substr(0, dot));
+    node = item_of(*node, path.substr(0, dot));
     path.remove_prefix(std::min(dot + 1, path.size()));
   }
   return node;
@@ -105,6 +157,18 @@ void place_mistake(const PriceMistake& mistake, const Node& document, Reading& r
   const Node* node = node_at(&around, mistake.path);
   const std::string path = (of_period ? "prices[" + std::to_string(mistake.period) + "]." : "") + mistake.path;
   reading.refuse(node == nullptr ? around.at : node->at, path, mistake.message);
+}
+
+Node off_peak_node(const OffPeak& window) {
+  Node one = map_node();
+  Node days = list_node();
+  for (const Weekday day : window.days) days.items.push_back(string_node(std::string(name_of(day))));
+  if (!window.days.empty()) one.set("days", std::move(days));
+  one.set("from", string_node(clock_time(window.from_min)));
+  one.set("to", string_node(clock_time(window.to_min)));
+  one.set("zone", string_node(window.zone));
+  one.set("discount", integer_node(window.discount_percent));
+  return one;
 }
 
 Node period_node(const PricePeriod& period) {
@@ -127,6 +191,9 @@ Node period_node(const PricePeriod& period) {
   Node adjustments = map_node();
   for (const PriceAdjustment& one : period.adjustments) adjustments.set(name_of(one.cause), integer_node(one.percent));
   if (!period.adjustments.empty()) body.set("adjustments", std::move(adjustments));
+  Node off_peak = list_node();
+  for (const OffPeak& window : period.off_peak) off_peak.items.push_back(off_peak_node(window));
+  if (!period.off_peak.empty()) body.set("off_peak", std::move(off_peak));
   return body;
 }
 
@@ -135,6 +202,8 @@ using PriceLines = std::map<std::string, std::string>;
 void flatten_prices(const Node& node, const std::string& path, PriceLines& lines) {
   if (node.kind == NodeKind::kScalar) lines[path] = node.text;
   for (const Entry& entry : node.entries) flatten_prices(entry.value, path + "." + entry.key, lines);
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    flatten_prices(node.items[i], path + "[" + std::to_string(i) + "]", lines);
 }
 
 PriceLines price_lines(const PriceBook& book) {
@@ -143,6 +212,33 @@ PriceLines price_lines(const PriceBook& book) {
   for (const PricePeriod& period : book.periods)
     flatten_prices(period_node(period), to_iso8601(period.valid_from).substr(0, 10), lines);
   return lines;
+}
+
+// Adds the zones of the windows to the book.
+void look_up_zones(PriceBook& book, const ZoneSource& zones) {
+  for (const PricePeriod& period : book.periods) {
+    for (const OffPeak& window : period.off_peak) {
+      if (book.zone(window.zone) != nullptr) continue;
+      if (auto zone = zones(window.zone)) book.zones.push_back(std::move(*zone));
+    }
+  }
+  std::sort(book.zones.begin(), book.zones.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+}
+
+// What the clocks of a zone do differently in the later book.
+std::vector<std::string> zone_changes(const PriceBook& from, const PriceBook& to) {
+  std::vector<std::string> changes;
+  for (const TimeZone& before : from.zones) {
+    const TimeZone* after = to.zone(before.name);
+    if (after == nullptr || *after == before) continue;
+    const auto [one, other] =
+        std::mismatch(before.changes.begin(), before.changes.end(), after->changes.begin(), after->changes.end());
+    Timestamp first = Timestamp::never();
+    if (one != before.changes.end()) first = std::min(first, one->from);
+    if (other != after->changes.end()) first = std::min(first, other->from);
+    changes.push_back("~ zones." + before.name + ": the clocks change otherwise from " + to_iso8601(first) + " on");
+  }
+  return changes;
 }
 
 }  // namespace
@@ -159,7 +255,7 @@ std::int64_t read_money(const Value& value, std::int64_t most) {
   return micro && *micro <= most ? *micro : 0;
 }
 
-Checked<PriceBook> check_prices(const Node& document) {
+Checked<PriceBook> check_prices(const Node& document, const ZoneSource& zones) {
   PriceBook book;
   Reading reading;
   const Value root(reading, document, "");
@@ -169,16 +265,18 @@ Checked<PriceBook> check_prices(const Node& document) {
        [&](const Value& v) { v.each_item([&](const Value& one) { book.periods.push_back(read_period(one)); }); }},
   });
   if (reading.mistakes().empty()) {
-    for (const PriceMistake& mistake : mistakes_in(book)) place_mistake(mistake, document, reading);
+    if (zones) look_up_zones(book, zones);
+    for (const PriceMistake& mistake : mistakes_in(book, zones ? Zones::kKnown : Zones::kNotLookedUp))
+      place_mistake(mistake, document, reading);
   }
   if (!reading.mistakes().empty()) return {std::nullopt, reading.take_mistakes()};
   return {std::move(book)};
 }
 
-Result<PriceBook> read_prices(std::string_view text, std::string_view file) {
+Result<PriceBook> read_prices(std::string_view text, std::string_view file, const ZoneSource& zones) {
   const auto tree = parse(text, file);
   if (!tree) return tree.error();
-  return result_of(file, check_prices(*tree));
+  return result_of(file, check_prices(*tree, zones));
 }
 
 Node price_node(const PriceBook& book) {
@@ -206,6 +304,7 @@ std::vector<std::string> diff_prices(const PriceBook& from, const PriceBook& to)
     }
   }
   for (const auto& [path, text] : after) changes.push_back("+ " + path + ": " + text);
+  for (std::string& change : zone_changes(from, to)) changes.push_back(std::move(change));
   std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.substr(2) < b.substr(2); });
   return changes;
 }

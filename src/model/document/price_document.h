@@ -20,9 +20,10 @@ inline constexpr std::int64_t kMostBudgetMicro = 1'000'000'000'000 * kMicro;
 std::int64_t read_money(const Value& value, std::int64_t most);
 
 // Returns the price book in `text`, which keeps all rules of mistakes_in(). An error has a line for each mistake,
-// FILE:LINE:COLUMN: PATH: what is wrong; what would be right.
-Result<PriceBook> read_prices(std::string_view text, std::string_view file);
-Checked<PriceBook> check_prices(const Node& document);
+// FILE:LINE:COLUMN: PATH: what is wrong; what would be right. `zones` knows the zones of off-peak windows; if it is
+// null they are not looked up, and the book is good for no bill.
+Result<PriceBook> read_prices(std::string_view text, std::string_view file, const ZoneSource& zones);
+Checked<PriceBook> check_prices(const Node& document, const ZoneSource& zones);
 
 // Returns the document that reads back as `book`.
 Node price_node(const PriceBook& book);

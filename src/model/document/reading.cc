@@ -152,7 +152,8 @@ std::int64_t Value::duration_s() const {
 std::optional<Timestamp> Value::time() const {
   const auto parsed = from_iso8601(string());
   if (!parsed || parsed->is_never())
-    refuse("'" + node_->text.substr(0, 80) + "' is not an instant; give one such as 2026-11-21T08:15:30Z");
+    refuse("'" + node_->text.substr(0, 80) + "' is not an instant; give one such as 2026-11-21T08:15:30Z" +
+           leap_second_note(node_->text));
   return parsed;
 }
 
