@@ -561,6 +561,10 @@ void Declarations::declare_cluster() {
       ->type_name("AMOUNT");
   billing.add_option("--reason", bill->reason, "with --correct: it is on the bill")->type_name("TEXT");
   number(billing.add_option("--job", bill->job, "with --correct: the job that it is about"), 1, kMost, "ID");
+  billing
+      .add_option("--key", bill->key,
+                  "with --correct: idempotency key: the same key is the same correction (default: random)")
+      ->type_name("KEY");
   add_moment(billing, bill->at);
   add_format(billing, bill->format, {"table", "json", "csv"});
 

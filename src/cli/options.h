@@ -258,6 +258,7 @@ struct BillOptions {
   std::string correct = {};  // an amount for the month; empty: none
   std::string reason = {};   // with correct
   std::int64_t job = 0;      // with correct; 0: no single one
+  std::string key = {};      // with correct: its idempotency key; empty: a random one
   Format format = Format::kTable;
   std::string at = {};
 };

@@ -66,6 +66,12 @@ Result<Reply> correct_bill(Batch& batch, const CorrectBill& command) {
                                       [](char c) { return static_cast<unsigned char>(c) < 0x20; });
   if (correction.reason.empty() || correction.reason.size() > kLongestReason || !printable)
     return invalid("a correction needs a reason: 1 to 200 characters on one line");
+  if (correction.key.size() > 256) return invalid("the idempotency key is longer than 256 bytes");
+  if (const BillCorrected* known = batch.state().correction_of(correction.user, correction.key)) {
+    if (*known == correction) return Reply{.job = {}, .repeated = true};
+    return conflict("the idempotency key was used for another correction (" + money_text(known->amount_micro) +
+                    " for " + known->month + " on queue " + known->queue + "); use a new key for a new one");
+  }
   batch.emit(correction);
   return Reply{};
 }

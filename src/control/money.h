@@ -13,6 +13,7 @@ namespace berth::control {
 Result<Reply> apply_prices(Batch& batch, const ApplyPrices& command);
 // Refuses a month that is not over or is closed already.
 Result<Reply> close_month(Batch& batch, const CloseMonth& command);
+// A key that the user has given before is the same correction; with other contents it is refused.
 Result<Reply> correct_bill(Batch& batch, const CorrectBill& command);
 Result<Reply> mark_budget(Batch& batch, const MarkBudget& command);
 

@@ -54,6 +54,27 @@ TEST_CASE("a month is closed once, when it is over") {
   CHECK(fleet.survives_a_checkpoint());
 }
 
+TEST_CASE("a correction with a key counts once, and the key is of no other one") {
+  BilledFleet fleet;
+  const BillCorrected refund{"a", "2026-10", JobId(3), -5, "node lost", "op", "k1"};
+  CHECK_FALSE(fleet.command(CorrectBill{refund}).repeated);
+  const Seq before = fleet.state.last_seq();
+  CHECK(fleet.command(CorrectBill{refund}).repeated);
+  CHECK(fleet.survives_a_checkpoint());
+  CHECK(fleet.command(CorrectBill{refund}).repeated);
+  CHECK_EQ(fleet.state.last_seq(), before);
+  BillCorrected other = refund;
+  other.amount_micro = -6;
+  const auto refused = fleet.try_command(CorrectBill{other});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.find("-0.000005 for 2026-10 on queue a") != std::string::npos);
+  other.user = "another";  // its own keys
+  CHECK_FALSE(fleet.command(CorrectBill{other}).repeated);
+  other.key.clear();
+  CHECK_FALSE(fleet.command(CorrectBill{other}).repeated);
+  CHECK_FALSE(fleet.command(CorrectBill{other}).repeated);
+}
+
 TEST_CASE("the mark of a budget is told once, lasts over a checkpoint, and ends with the budget") {
   BilledFleet fleet;
   fleet.command(MarkBudget{fleet.mark(100)});

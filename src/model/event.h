@@ -559,10 +559,13 @@ struct BillCorrected {
   std::int64_t amount_micro = 0;  // negative: a refund
   std::string reason;
   std::string user;
+  std::string key = {};  // idempotency key; empty: none
+  bool operator==(const BillCorrected&) const = default;
   static constexpr auto fields() {
     return field_list(field("queue", &BillCorrected::queue), field("month", &BillCorrected::month),
                       field("job", &BillCorrected::job), field("amount_micro", &BillCorrected::amount_micro),
-                      field("reason", &BillCorrected::reason), field("user", &BillCorrected::user));
+                      field("reason", &BillCorrected::reason), field("user", &BillCorrected::user),
+                      field_if_set("key", &BillCorrected::key));
   }
 };
 

@@ -14,6 +14,15 @@ void State::on(const MonthClosed& event) {
   BERTH_CHECK(fresh);
 }
 
+void State::on(const BillCorrected& event) {
+  if (!event.key.empty()) corrections_.emplace(event.user + '\n' + event.key, event);
+}
+
+const BillCorrected* State::correction_of(std::string_view user, std::string_view key) const {
+  const auto found = corrections_.find(std::string(user) + '\n' + std::string(key));
+  return found == corrections_.end() ? nullptr : &found->second;
+}
+
 // All parked classes are tried again after it, because it may have ended what refused them (State::apply).
 void State::on(const BudgetMarked& event) {
   QueueState& queue = queue_mut(queue_paths_.find(event.queue)->second);
@@ -22,8 +31,11 @@ void State::on(const BudgetMarked& event) {
 }
 
 SavedMoney State::saved_money() const {
-  SavedMoney money{prices_, price_version_, {}, {}};
+  SavedMoney money;
+  money.prices = prices_;
+  money.price_version = price_version_;
   for (const auto& [month, closed] : closed_months_) money.closed.push_back(closed);
+  for (const auto& [key, correction] : corrections_) money.corrections.push_back(correction);
   for (const QueueState& queue : queues_) {
     if (queue.budget_mark != BudgetMark()) money.marks.emplace_back(queue.id, queue.budget_mark);
   }
@@ -36,6 +48,10 @@ bool State::load_money(SavedMoney money) {
   for (ClosedMonth& closed : money.closed) {
     std::string month = closed.month;
     closed_months_.emplace(std::move(month), std::move(closed));
+  }
+  for (BillCorrected& correction : money.corrections) {
+    std::string key = correction.user + '\n' + correction.key;
+    corrections_.emplace(std::move(key), std::move(correction));
   }
   for (const auto& [id, mark] : money.marks) {
     if (!id.valid() || id.index() >= queues_.size() || !queues_[id.index()].budget) return false;

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/result.h"
@@ -123,6 +124,12 @@ struct SavedDelegation {
 // A month that was closed (MonthClosed).
 struct ClosedMonth : MonthClosed {
   Timestamp closed;
+  bool operator==(const ClosedMonth& other) const {
+    const auto all = [](const ClosedMonth& one) {
+      return std::tie(one.month, one.price_version, one.last_seq, one.hash, one.total_micro, one.user, one.closed);
+    };
+    return all(*this) == all(other);
+  }
   static constexpr auto fields() {
     return joined_fields(MonthClosed::fields(), field_list(field("closed", &ClosedMonth::closed)));
   }
@@ -134,10 +141,12 @@ struct SavedMoney {
   std::uint64_t price_version = 0;
   std::vector<ClosedMonth> closed;
   std::vector<std::pair<QueueId, BudgetMark>> marks;
-  bool empty() const { return price_version == 0 && closed.empty() && marks.empty(); }
+  std::vector<BillCorrected> corrections = {};
+  bool empty() const { return price_version == 0 && closed.empty() && marks.empty() && corrections.empty(); }
   static constexpr auto fields() {
     return field_list(field("prices", &SavedMoney::prices), field("price_version", &SavedMoney::price_version),
-                      field("closed", &SavedMoney::closed), field("marks", &SavedMoney::marks));
+                      field("closed", &SavedMoney::closed), field("marks", &SavedMoney::marks),
+                      field_if_set("corrections", &SavedMoney::corrections));
   }
 };
 
@@ -257,6 +266,8 @@ class State {
   const PriceBook& prices() const { return prices_; }
   std::uint64_t price_version() const { return price_version_; }
   const std::map<std::string, ClosedMonth, std::less<>>& closed_months() const { return closed_months_; }
+  // Returns the correction that the user has made under this key, or null.
+  const BillCorrected* correction_of(std::string_view user, std::string_view key) const;
   // Maintenance windows that are planned or have begun, by name.
   const std::map<std::string, Maintenance, std::less<>>& maintenance() const { return maintenance_; }
   // Returns when the next maintenance window begins or ends; never() if there is none.
@@ -433,7 +444,7 @@ class State {
   void on(const SignedIn&) {}
   void on(const PricesApplied& event);
   void on(const MonthClosed& event);
-  void on(const BillCorrected&) {}
+  void on(const BillCorrected& event);
   void on(const BudgetMarked& event);
 
   SavedMoney saved_money() const;
@@ -590,6 +601,7 @@ class State {
   PriceBook prices_;
   std::uint64_t price_version_ = 0;
   std::map<std::string, ClosedMonth, std::less<>> closed_months_;
+  std::map<std::string, BillCorrected, std::less<>> corrections_;  // those with a key, by user '\n' key
   std::map<std::string, Maintenance, std::less<>> maintenance_;
   std::set<std::pair<Timestamp, std::string>> maintenance_times_;
   std::set<std::pair<Timestamp, JobId>> departures_;

@@ -157,6 +157,22 @@ def what_runs_off_peak_is_discounted_by_a_line_of_its_own(server):
     assert cost["burst"] == "2.1000", cost
 
 
+def a_correction_with_a_key_counts_once(server):
+    prices = price_file(server, "prices.yaml", PRICES % model_of(server))
+    assert berth(server, "prices", "apply", prices).returncode == 0
+    words = ("bill", "red", "--month", "2020-02", "--correct", "-12.5", "--reason", "a node was lost")
+    first = berth(server, *words, "--key", "refund-7")
+    again = berth(server, *words, "--key", "refund-7")
+    assert first.returncode == again.returncode == 0, first.stderr + again.stderr
+    assert "by an earlier request" in again.stdout and "earlier" not in first.stdout, again.stdout
+    other = berth(server, *[word.replace("-12.5", "-13") for word in words], "--key", "refund-7")
+    assert other.returncode != 0 and "-12.5000 for 2020-02 on queue red" in other.stderr, other.stderr
+    assert berth(server, *words).returncode == 0  # a key of its own
+    amounts = [line["amount"] for line in server.ask("GET", "/v1/bill?queue=red&invoice=lines")["lines"]
+               if line["kind"] == "correction"]
+    assert amounts == ["-12.5000", "-12.5000"], amounts
+
+
 def a_lender_is_not_told_who_borrowed(server):
     """The idle floor of red is lent to blue: the finance of red sees that it was lent, and not to whom."""
     prices = price_file(server, "prices.yaml", PRICES % model_of(server))
@@ -247,7 +263,8 @@ def a_budget_that_is_used_up_stops_starts_and_kills_nothing(server):
 
 def main():
     cases = [a_bill_adds_up_and_is_tried_with_other_prices, an_invoice_as_csv_and_as_a_journal_adds_up_to_its_total,
-             what_runs_off_peak_is_discounted_by_a_line_of_its_own, a_lender_is_not_told_who_borrowed,
+             what_runs_off_peak_is_discounted_by_a_line_of_its_own, a_correction_with_a_key_counts_once,
+             a_lender_is_not_told_who_borrowed,
              every_line_opens_down_to_its_events, a_budget_that_is_used_up_stops_starts_and_kills_nothing]
     failed = 0
     for case in cases:

@@ -290,6 +290,7 @@ Result<BillCorrected> correction_in(const Request& request) {
   BillCorrected correction;
   correction.month = request.path_params.at("month");
   correction.user = request.subject;
+  correction.key = request.idempotency_key;
   for (const auto& [name, member] :
        {std::pair("queue", &BillCorrected::queue), std::pair("reason", &BillCorrected::reason)}) {
     auto text = take_text(*body, name);
@@ -318,10 +319,13 @@ void correct_bill(Service& service, const Request& request, const Responder& res
       {"month", correction->month}, {"queue", correction->queue}, {"amount", money_text(correction->amount_micro)}};
   service.submit(origin_of(request), CorrectBill{std::move(*correction)},
                  [responder, answer](const Result<control::Reply>& reply) {
-                   if (reply)
-                     responder.send(json_answer(answer, 201));
-                   else
+                   if (!reply) {
                      responder.fail(reply.error());
+                     return;
+                   }
+                   json::object taken = answer;
+                   if (reply->repeated) taken["repeated"] = true;
+                   responder.send(json_answer(taken, reply->repeated ? 200 : 201));
                  });
 }
 
@@ -445,11 +449,18 @@ void add_billing_routes(http::Router& router, Service& service) {
        .doc = {.operation_id = "correctBill",
                .summary = "Refunds or charges an amount for a past month, on the bill of the present one.",
                .responses = {{.status = 201, .description = "It is on the bill.", .schema = "BillCorrected"},
+                             {.status = 200, .description = "It was taken before.", .schema = "BillCorrected"},
                              {.status = 400, .description = "The month, the amount or the reason breaks a rule."},
-                             {.status = 404, .description = "There is no such queue."}},
-               .description = "What was billed is never edited. Each call is a correction of its own.",
+                             {.status = 404, .description = "There is no such queue."},
+                             {.status = 409, .description = "The key was used for another correction."}},
+               .description = "What was billed is never edited. With an Idempotency-Key the same correction may be "
+                              "sent again and counts once; without one, each call is a correction of its own.",
                .tags = {"billing"},
-               .parameters = {http::path_parameter("month", "The month that is corrected, such as 2026-11.")},
+               .parameters = {http::path_parameter("month", "The month that is corrected, such as 2026-11."),
+                              http::header_parameter(
+                                  "Idempotency-Key",
+                                  "Visible ASCII characters; the same key of a user is the same correction.",
+                                  "^[!-~]{1,255}$")},
                .request_schema = "BillCorrection"},
        .handler = [&service](const Request& request, const Responder& to) { correct_bill(service, request, to); }});
 }

@@ -154,9 +154,11 @@ void add_billing_schemas(boost::json::object& schemas) {
                                               -100'000'000 * kMicro, 100'000'000 * kMicro)},
                      {"reason", text("1 to 200 characters on one line; it is on the bill.")},
                      {"job?", integer("The job that it is about.", 1, std::numeric_limits<std::int64_t>::max())}}));
-  schemas["BillCorrected"] = object(
-      "A correction that was taken.",
-      {{"month", text("That is corrected.")}, {"queue", text("The queue.")}, {"amount", text("Negative: a refund.")}});
+  schemas["BillCorrected"] =
+      object("A correction that was taken.", {{"month", text("That is corrected.")},
+                                              {"queue", text("The queue.")},
+                                              {"amount", text("Negative: a refund.")},
+                                              {"repeated?", boolean("The key was given before; it counts once.")}});
   schemas["MonthClosed"] = object("A month that was closed.", {{"month", text("The month.")},
                                                                {"number", text("Of the invoice of the root.")},
                                                                {"hash", text("SHA-256 of that invoice.")},

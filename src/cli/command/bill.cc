@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/command/commands.h"
+#include "cli/command/keyed_post.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/printable.h"
@@ -102,12 +103,16 @@ Result<int> correct(const BillOptions& options, Session& session) {
   if (!amount) return invalid("--correct: '" + options.correct + "' is no amount such as -12.50");
   boost::json::object body{{"queue", options.queue}, {"amount_micro", *amount}, {"reason", options.reason}};
   if (options.job > 0) body["job"] = options.job;
-  const auto done = answer_of(session.server.post(
-      "/v1/months/" + client::encode_segment(options.month) + "/corrections", boost::json::serialize(body)));
+  const std::string key = options.key.empty() ? random_key() : options.key;
+  const auto done =
+      answer_of(post_until_answered("/v1/months/" + client::encode_segment(options.month) + "/corrections",
+                                    boost::json::serialize(body), key, session));
+  if (!done && done.error().code == ErrorCode::kUnavailable)
+    return Error{done.error().code, done.error().message + "; it may have been taken: try again with --key " + key};
   if (!done) return done.error();
   session.out << formatted(*done, options.format, [&] {
     return show(*done, "amount") + " for " + printable(show(*done, "month")) + " is on the bill of queue " +
-           printable(show(*done, "queue")) + "\n";
+           printable(show(*done, "queue")) + (is_true(*done, "repeated") ? ", by an earlier request\n" : "\n");
   });
   return kOk;
 }

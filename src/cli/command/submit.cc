@@ -2,15 +2,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <climits>
-#include <random>
 #include <sstream>
-#include <thread>
 #include <vector>
 
 #include "cli/command/commands.h"
 #include "cli/command/forecast_words.h"
+#include "cli/command/keyed_post.h"
 #include "cli/command/submit_job.h"
 #include "cli/connection.h"
 #include "cli/exit_code.h"
@@ -21,15 +19,6 @@
 
 namespace berth::cli {
 namespace {
-
-constexpr int kTries = 3;
-
-std::string random_key() {
-  std::random_device device;
-  std::string key = "cli-";
-  for (int i = 0; i < 32; ++i) key += "0123456789abcdef"[device() & 15U];
-  return key;
-}
 
 std::string working_directory() {
   std::array<char, PATH_MAX> path{};
@@ -54,17 +43,6 @@ std::vector<std::string> variables_here() {
   return all;
 }
 
-// A connection that breaks may have carried the job over; the key makes another try safe. A server that is not there
-// at all is told at once by the first try.
-Result<client::Reply> post_until_answered(const std::string& body, const std::string& key, Session& session) {
-  auto reply = session.server.post("/v1/jobs", body, key);
-  for (int tried = 1; tried < kTries && !reply && reply.error().code == ErrorCode::kUnavailable; ++tried) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(200 * tried));
-    reply = session.server.post("/v1/jobs", body, key);
-  }
-  return reply;
-}
-
 // The job of the flags and the file, as the server takes it.
 Result<document::Node> document_of(const JobOptions& options) {
   std::string text;
@@ -84,7 +62,7 @@ Result<Json> submit_job(const JobOptions& options, Session& session) {
   const auto document = document_of(options);
   if (!document) return document.error();
   const std::string key = options.key.empty() ? random_key() : options.key;
-  auto answer = answer_of(post_until_answered(document::to_json_text(*document), key, session));
+  auto answer = answer_of(post_until_answered("/v1/jobs", document::to_json_text(*document), key, session));
   if (answer) {
     for (const Json& warning : items(*answer, "warnings"))
       session.err << "warning: " << printable(show(warning)) << "\n";
