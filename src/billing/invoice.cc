@@ -30,11 +30,15 @@ void add_line(std::string& text, const InvoiceLine& line) {
   row.add(line.job_name).add(name_of(line.job_class));
   std::string labels;
   for (const auto& [key, value] : line.labels) labels += (labels.empty() ? "" : ",") + key + "=" + value;
-  row.add(labels).add(line.from).add(line.to).add(name_of(line.unit)).add(line.quantity).add(line.gpu_milli_ms);
+  row.add(labels).add(line.from).add(line.to).add(unit_text(line)).add(line.quantity).add(line.gpu_milli_ms);
   row.add(line.unit_price_micro).add(line.amount_micro).add(line.note);
 }
 
 }  // namespace
+
+std::string_view unit_text(const InvoiceLine& line) {
+  return line.unit == Unit::kReported ? std::string_view(line.reported_unit) : name_of(line.unit);
+}
 
 std::string canonical_text(const Invoice& invoice) {
   std::string text;

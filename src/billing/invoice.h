@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fields.h"
@@ -29,13 +30,14 @@ enum class LineKind {
   kCpu,
   kMemory,
   kCorrection,  // names what it corrects in `note`
+  kReported,    // a quantity of `cause` that was reported (storage, egress, energy), in `reported_unit`
 };
-enum class Unit { kGpuHour, kMigHour, kCoreHour, kGibHour, kNone };
+enum class Unit { kGpuHour, kMigHour, kCoreHour, kGibHour, kNone, kReported };
 
 struct InvoiceLine {
   std::string queue;
   LineKind kind = LineKind::kBurst;
-  std::string cause;     // premium, discount: an AdjustmentCause or off_peak; else empty
+  std::string cause;     // premium, discount: an AdjustmentCause or off_peak; reported: its kind; else empty
   std::string model;     // GPU model; empty: cpu, memory, correction
   std::string slice;     // MIG profile; empty: whole GPUs
   std::string borrower;  // floor-lent, lending-credit: the queue that used the floor
@@ -47,17 +49,20 @@ struct InvoiceLine {
   Timestamp from;                            // the part of the month in which these prices were in force
   Timestamp to;
   Unit unit = Unit::kGpuHour;
+  std::string reported_unit;  // of Unit::kReported
   // Thousandths of a GPU, MIG instance or core times milliseconds; memory: MiB times milliseconds.
   std::int64_t quantity = 0;
   std::int64_t gpu_milli_ms = 0;      // the GPUs in it, thousandths times milliseconds; differs for MIG instances
   std::int64_t unit_price_micro = 0;  // per hour of one unit, never negative
   std::int64_t amount_micro = 0;      // negative: credits and discounts
-  std::string note;                   // correction: what it corrects and why
+  std::string note;                   // correction: what it corrects and why; reported: the id of the report
   // What the line is of, beyond what it says; not in canonical_text().
   bool guaranteed = false;   // of the jobs: what they used within guarantees
   bool own = false;          // floor-lent, lending-credit: the borrower is the queue or below it
   std::int64_t percent = 0;  // premium, discount: of the full price
 };
+// Returns the unit as text: its name, or that which the prices give what is reported.
+std::string_view unit_text(const InvoiceLine& line);
 
 // The accounts of one GPU model over the month, thousandths of a GPU times milliseconds. They add up to the capacity:
 // each GPU-millisecond of the fleet is in exactly one.
@@ -93,8 +98,9 @@ struct Invoice {
   std::int64_t total_micro = 0;      // the sum of the lines
 };
 
-// Of a quantity: what one unit used for an hour counts.
+// Of a quantity: what one unit used for an hour counts; of a reported one, what one unit counts.
 constexpr std::int64_t per_hour(Unit unit) {
+  if (unit == Unit::kReported) return 1;
   return unit == Unit::kGibHour ? std::int64_t{1024} * 3'600'000 : std::int64_t{1000} * 3'600'000;
 }
 
@@ -106,6 +112,6 @@ std::string canonical_text(const Invoice& invoice);
 
 namespace berth {
 BERTH_ENUM_NAMES(billing::LineKind, "floor-used", "floor-idle", "floor-lent", "lending-credit", "burst", "premium",
-                 "discount", "cpu", "memory", "correction");
-BERTH_ENUM_NAMES(billing::Unit, "gpu-hour", "mig-hour", "core-hour", "gib-hour", "none");
+                 "discount", "cpu", "memory", "correction", "reported");
+BERTH_ENUM_NAMES(billing::Unit, "gpu-hour", "mig-hour", "core-hour", "gib-hour", "none", "reported");
 }  // namespace berth

@@ -44,6 +44,7 @@ Invoice at_detail(const Invoice& invoice, Detail detail) {
       line.job_class = JobClass::kTraining;
       line.labels.clear();
       if (detail == Detail::kQueue) line.user.clear();
+      if (line.kind == LineKind::kReported) line.note.clear();
     }
     InvoiceLine* last = shorter.lines.empty() ? nullptr : &shorter.lines.back();
     const bool joins = last != nullptr && line.kind != LineKind::kCorrection && group_key(*last) == group_key(line) &&

@@ -64,6 +64,10 @@ void Ledger::apply(const EventRecord& record) {
   std::visit([this](const auto& event) { on(event); }, record.event);
 }
 
+void Ledger::add_report(const QuantityReported& report, Seq seq) {
+  if (report.from >= window_.from && report.from < window_.to) reports_.push_back({report, seq});
+}
+
 Timestamp Ledger::next_edge() const {
   if (now_ < window_.from) return window_.from;
   return passed_ < window_.cuts.size() ? window_.cuts[passed_] : window_.to;
@@ -259,6 +263,7 @@ void Ledger::move_queues(const std::vector<QueueMove>& moves) {
     queue_indexes_.emplace(queues_[i].path, i);
   }
   for (auto& [id, job] : jobs_) job.facts.queue = queues_[job.queue].path;
+  for (Report& report : reports_) report.queue = moved_path(report.queue, moves);
   std::sort(queues_by_path_.begin(), queues_by_path_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return queues_[a].path < queues_[b].path; });
   dirty_ = true;

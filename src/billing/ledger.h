@@ -105,6 +105,10 @@ struct Correction : BillCorrected {
   Timestamp time;
 };
 
+struct Report : QuantityReported {
+  Seq seq = 0;
+};
+
 class Ledger {
  public:
   explicit Ledger(Window window);
@@ -116,6 +120,8 @@ class Ledger {
 
   // Requires: the events are those of the log from its first one on, in their order.
   void apply(const EventRecord& record);
+  // Takes a quantity that was reported after the window for a time within it. Others are ignored.
+  void add_report(const QuantityReported& report, Seq seq);
   // Counts until `now`, or the end of the window. Requires: no event of an earlier time follows.
   void advance(Timestamp now);
   // Lets what is read below be as of `until`, if nothing changes between the last event and then. Events that follow
@@ -155,6 +161,7 @@ class Ledger {
   void end_stretch();
   const std::string& name(std::uint16_t index) const { return names_[index]; }
   const std::vector<Correction>& corrections() const { return corrections_; }  // made within the window
+  const std::vector<Report>& reports() const { return reports_; }              // whose time lies within the window
   // The price books that were applied until the end of the window and after it, by version.
   const std::map<std::uint64_t, PriceBook>& books() const { return books_; }
   const std::string& cluster() const { return cluster_; }
@@ -260,6 +267,7 @@ class Ledger {
   void on(const AttemptShrunk& event);
   void on(const AttemptEnded& event);
   void on(const JobFinished& event);
+  void on(const QuantityReported& event) { add_report(event, seq_); }
   void on(const PricesApplied& event) { books_.emplace(event.version, event.book); }
 
   std::uint16_t name_index(const std::string& name);
@@ -326,6 +334,7 @@ class Ledger {
   std::vector<JobUse> done_;
   std::map<std::pair<Share, std::uint32_t>, std::int64_t> floor_sums_;  // by share and part
   std::vector<Correction> corrections_;
+  std::vector<Report> reports_;
   std::map<std::uint64_t, PriceBook> books_;
 };
 

@@ -24,6 +24,7 @@ std::int64_t amount_per_ms(const JobUse& rate, Unit unit) {
     case Unit::kGibHour:
       return rate.memory_mib_ms;
     case Unit::kNone:
+    case Unit::kReported:
       return 0;
   }
   return 0;

@@ -31,7 +31,7 @@ struct FoundLine {
 Result<FoundLine> find_line(const Invoice& invoice, std::string_view id);
 
 // Returns what to follow through the log so that the stretches make the line. Requires: the line is of an invoice that
-// was made from this ledger, and is no correction.
+// was made from this ledger, and is no correction and nothing reported.
 Followed followed_by(const InvoiceLine& line, const Ledger& ledger);
 
 struct BilledStretch {

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "billing/line_group.h"
+#include "model/quantity_report.h"
 
 namespace berth::billing {
 namespace {
@@ -84,6 +85,7 @@ class Rating {
       for (const FloorUse& use : whole_floors()) rate(use);
     }
     for (const Correction& one : ledger_.corrections()) add_correction(one);
+    for (const Report& one : ledger_.reports()) add_report(one);
     if (missing_) return std::move(*missing_);
     return std::move(lines_);
   }
@@ -262,6 +264,37 @@ class Rating {
     line.from = line.to = one.time;
     line.amount_micro = one.amount_micro;
     line.note = "event " + std::to_string(one.seq) + " corrects " + one.month + ": " + one.reason;
+    lines_.push_back(std::move(line));
+  }
+
+  // By the prices at its begin. What was reported before the first prices costs nothing.
+  void add_report(const Report& one) {
+    if (!is_at_or_below(one.queue, question_.queue)) return;
+    const PricePeriod* period = question_.book.at(one.from);
+    const QuantityPrice* price = period == nullptr ? nullptr : period->quantity(one.kind);
+    if (period != nullptr && price == nullptr && !missing_)
+      missing_ = invalid("quantities of " + one.kind + " were reported for " + question_.month.name +
+                         ", and the prices from " + to_iso8601(period->valid_from).substr(0, 10) +
+                         " have none for it; add it under quantities");
+    if (price != nullptr && price->unit != one.unit && !missing_)
+      missing_ = invalid("quantities of " + one.kind + " were reported in " + one.unit + " (report " + one.id +
+                         "), and the prices from " + to_iso8601(period->valid_from).substr(0, 10) + " are of one of " +
+                         price->unit + "; price a new unit as a kind of its own");
+    if (price != nullptr && Int128{one.quantity} * price->price_micro > kMostReportMicro && !missing_)
+      missing_ = invalid("report " + one.id + " of " + std::to_string(one.quantity) + " " + one.unit +
+                         " would cost more than " + std::to_string(kMostReportMicro / kMicro) +
+                         "; check the price of " + one.kind);
+    InvoiceLine line;
+    line.kind = LineKind::kReported;
+    line.unit = Unit::kReported;
+    line.queue = one.queue;
+    line.cause = one.kind;
+    line.reported_unit = one.unit;
+    line.from = one.from;
+    line.to = one.to;
+    line.quantity = one.quantity;
+    line.unit_price_micro = price == nullptr ? 0 : price->price_micro;
+    line.note = one.id;
     lines_.push_back(std::move(line));
   }
 

@@ -188,6 +188,60 @@ TEST_CASE("a correction is a line of its own in the month in which it is made") 
   CHECK(canonical_text(b) != canonical_text(invoice_of(lending(), one_price(), "b", kHour)));
 }
 
+TEST_CASE("a reported quantity is a line of the month in which it lies, by the price at its begin") {
+  PriceBook book = one_price();
+  book.periods[0].quantities = {{"egress", "GiB", 50'000}, {"storage", "GiB-hours", 7}};
+  PricePeriod later = book.periods[0];
+  later.valid_from = {2 * kHour};
+  later.quantities[0].price_micro = 60'000;
+  book.periods.push_back(later);
+  const auto report = [](const std::string& id, const std::string& kind, std::int64_t from, std::int64_t to) {
+    return QuantityReported{id,  "b", kind, kind == "egress" ? "GiB" : "GiB-hours", 10, Timestamp{from}, Timestamp{to},
+                            "op"};
+  };
+  LedgerStory story = lending();
+  story.at(kHour, report("r-1", "egress", 0, kHour));
+  story.at(3 * kHour, report("r-2", "egress", 2 * kHour, 3 * kHour));
+  story.at(3 * kHour, report("r-3", "storage", 0, 3 * kHour));
+  story.at(3 * kHour, report("of another month", "egress", -2, -1));
+  const Invoice b = invoice_of(story, book, "b", 3 * kHour);
+  CHECK_EQ(amount_of(b, LineKind::kReported), 500'000 + 600'000 + 70);
+  CHECK_EQ(b.total_micro, 6'000'000 + 1'100'070);
+  CHECK_EQ(amount_of(invoice_of(story, book, "a", 3 * kHour), LineKind::kReported), 0);
+  CHECK(canonical_text(b).find("line\tb\treported\tstorage") != std::string::npos);
+  CHECK(canonical_text(b).find("\tGiB-hours\t10\t0\t7\t70\tr-3\n") != std::string::npos);
+  const auto kinds = bill_rows(b, BillBy::kKind, "");
+  REQUIRE_EQ(kinds.size(), 2);
+  CHECK_EQ(kinds[1].name, "reported");
+  CHECK_EQ(at_detail(b, Detail::kQueue).total_micro, b.total_micro);
+  const auto with_prices = [&](auto&& change) {
+    PriceBook other = book;
+    change(other.periods[1].quantities);
+    Ledger ledger(window_of(kDay, other));
+    for (const EventRecord& event : story.events) ledger.apply(event);
+    return make_invoice(ledger, {"", kDay, other, 1}).error().message;
+  };
+  CHECK(with_prices([](auto& prices) { prices.erase(prices.begin()); }).find("egress") != std::string::npos);
+  CHECK(with_prices([](auto& prices) { prices[0].unit = "GB"; }).find("reported in GiB") != std::string::npos);
+  CHECK(with_prices([](auto& prices) { prices[0].price_micro = kMicro * kMicro * 2; }).find("r-2") !=
+        std::string::npos);
+}
+
+TEST_CASE("a quantity that is reported after the month is on its bill") {
+  PriceBook book = one_price();
+  book.periods[0].quantities = {{"egress", "GiB", 50'000}};
+  const LedgerStory story = lending();
+  Ledger ledger(window_of(kDay, book));
+  for (const EventRecord& event : story.events) ledger.apply(event);
+  ledger.advance(kDay.end);
+  const std::string before = canonical_text(*make_invoice(ledger, {"", kDay, book, 1}));
+  ledger.add_report({"late", "a", "egress", "GiB", 2, Timestamp{0}, Timestamp{kHour}, "op"}, 99);
+  ledger.add_report({"of the next day", "a", "egress", "GiB", 2, kDay.end, kDay.end + 1, "op"}, 100);
+  const auto invoice = make_invoice(ledger, {"", kDay, book, 1});
+  CHECK_EQ(amount_of(*invoice, LineKind::kReported), 100'000);
+  CHECK(canonical_text(*invoice) != before);
+}
+
 TEST_CASE("a bill is summed up by user, job, model and label") {
   const LedgerStory story = lending();
   const Invoice all = invoice_of(story, one_price(), "", kHour);

@@ -43,7 +43,7 @@ std::string invoice_csv(const Invoice& invoice) {
                               of_job ? std::string(name_of(line.job_class)) : "",
                               labels_text(line.labels)};
     for (const std::string& cell : typed) text += csv_text_cell(cell) + ",";
-    text += to_iso8601(line.from) + "," + to_iso8601(line.to) + "," + std::string(name_of(line.unit)) + "," +
+    text += to_iso8601(line.from) + "," + to_iso8601(line.to) + "," + std::string(unit_text(line)) + "," +
             hours_text(line.quantity, line.unit) + "," + money_text(line.unit_price_micro) + "," +
             money_text(line.amount_micro) + "," + csv_text_cell(invoice.currency) + "," + csv_text_cell(line.note) +
             "\r\n";

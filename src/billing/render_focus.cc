@@ -23,7 +23,8 @@ bool is_floor(LineKind kind) {
 }
 
 bool is_usage(LineKind kind) {
-  return is_floor(kind) || kind == LineKind::kBurst || kind == LineKind::kCpu || kind == LineKind::kMemory;
+  return is_floor(kind) || kind == LineKind::kBurst || kind == LineKind::kCpu || kind == LineKind::kMemory ||
+         kind == LineKind::kReported;
 }
 
 std::string category_of(LineKind kind) {
@@ -34,8 +35,8 @@ std::string category_of(LineKind kind) {
 // FOCUS has times to the second.
 std::string second_of(Timestamp time) { return to_iso8601(time).substr(0, 19) + "Z"; }
 
-std::string unit_of(Unit unit) {
-  switch (unit) {
+std::string unit_of(const InvoiceLine& line) {
+  switch (line.unit) {
     case Unit::kGpuHour:
       return "GPU-Hours";
     case Unit::kMigHour:
@@ -46,8 +47,17 @@ std::string unit_of(Unit unit) {
       return "GiB-Hours";
     case Unit::kNone:
       return {};
+    case Unit::kReported:
+      return line.reported_unit;
   }
   return {};
+}
+
+// FOCUS has a list of services. What is reported under the names that docs/billing.md proposes is in it.
+std::string service_of(const InvoiceLine& line) {
+  if (line.kind != LineKind::kReported) return "Compute";
+  if (line.cause == "storage") return "Storage";
+  return line.cause == "egress" ? "Networking" : "Other";
 }
 
 std::string sku_of(const InvoiceLine& line) {
@@ -97,12 +107,12 @@ void add_costs(const InvoiceLine& line, Row& row) {
   const bool consumed = usage && line.kind != LineKind::kFloorIdle && line.kind != LineKind::kFloorLent;
   for (const char* cost : {"BilledCost", "ContractedCost", "EffectiveCost", "ListCost"}) row.emplace_back(cost, amount);
   row.emplace_back("ConsumedQuantity", consumed ? quantity : "");
-  row.emplace_back("ConsumedUnit", consumed ? unit_of(line.unit) : "");
+  row.emplace_back("ConsumedUnit", consumed ? unit_of(line) : "");
   row.emplace_back("ContractedUnitPrice", price);
   row.emplace_back("ListUnitPrice", price);
   row.emplace_back("PricingCategory", !usage ? "" : is_floor(line.kind) ? "Committed" : "Standard");
   row.emplace_back("PricingQuantity", quantity);
-  row.emplace_back("PricingUnit", usage ? unit_of(line.unit) : "");
+  row.emplace_back("PricingUnit", usage ? unit_of(line) : "");
 }
 
 void add_names(const Invoice& invoice, const InvoiceLine& line, Row& row) {
@@ -116,7 +126,7 @@ void add_names(const Invoice& invoice, const InvoiceLine& line, Row& row) {
   row.emplace_back("ResourceId", of_job ? "job:" + std::to_string(line.job.value()) : "queue:" + line.queue);
   row.emplace_back("ResourceName", of_job ? line.job_name : line.queue);
   row.emplace_back("ResourceType", of_job ? "Job" : "Queue");
-  row.emplace_back("ServiceCategory", "Compute");
+  row.emplace_back("ServiceCategory", service_of(line));
   row.emplace_back("ServiceName", "GPU cluster");
   row.emplace_back("SkuId", sku_of(line));
   row.emplace_back("SkuPriceId", sku_of(line) + "@" + money_text(line.unit_price_micro));

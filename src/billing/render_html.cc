@@ -51,7 +51,9 @@ std::string line_rows(const Invoice& invoice) {
     const bool counted = line.unit != Unit::kNone;
     rows += "<tr>" + html_cell(line.queue) + html_cell(line.user) + html_cell(name_of(line.kind)) +
             html_cell(detail_of(line)) + html_number(counted ? hours_text(line.quantity, line.unit) : "") +
-            html_cell(counted ? std::string(name_of(line.unit)) + "s" : "") +
+            html_cell(!counted                       ? ""
+                      : line.unit == Unit::kReported ? line.reported_unit
+                                                     : std::string(name_of(line.unit)) + "s") +
             html_number(counted ? money_text(line.unit_price_micro) : "") + html_number(money_text(line.amount_micro)) +
             "</tr>\n";
   }

@@ -29,6 +29,7 @@ std::string account_of(const InvoiceLine& line) {
     rest.remove_prefix(std::min(length + 1, rest.size()));
   }
   account += ":" + std::string(name_of(line.kind));
+  if (line.kind == LineKind::kReported) account += ":" + account_part(line.cause);
   if (!line.model.empty()) account += ":" + account_part(line.model);
   return account;
 }

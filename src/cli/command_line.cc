@@ -690,6 +690,27 @@ void Declarations::declare_others() {
   pricing.add_option("FILE", prices->file, "price book; - is standard input");
   add_format(pricing, prices->format, kShort);
 
+  auto quantities = std::make_shared<QuantitiesOptions>();
+  CLI::App& reporting = command(
+      "Cluster", "quantities", "Storage, egress, energy and what else is reported for the bill",
+      "berth quantities report usage.yaml\n"
+      "  berth quantities report --id nas-7 --queue research --kind storage --quantity 1200 --from 2026-11-01 --to "
+      "2026-11-02\n"
+      "  berth quantities list --queue research --month 2026-11",
+      quantities);
+  one_of(reporting.add_option("ACTION", quantities->action, "list or report (list)"), {"list", "report"});
+  reporting.add_option("FILE", quantities->file, "report: a document with the list quantities; - is standard input");
+  reporting.add_option("--id", quantities->id, "report: of this report; the same one counts once")->type_name("ID");
+  reporting.add_option("--queue", quantities->queue, "report: the queue that pays; list: this one and those below it")
+      ->type_name("QUEUE");
+  reporting.add_option("--kind", quantities->kind, "as the price book names it, such as storage")->type_name("KIND");
+  number(reporting.add_option("--quantity", quantities->quantity, "report: whole units"), 1, kMost, "N");
+  reporting.add_option("--unit", quantities->unit, "report: refused if the prices have another one")->type_name("UNIT");
+  reporting.add_option("--from", quantities->from, "report: the begin of the time")->type_name("TIME");
+  reporting.add_option("--to", quantities->to, "report: its end, in the same month")->type_name("TIME");
+  reporting.add_option("--month", quantities->month, "list: for this month")->type_name("MONTH");
+  add_format(reporting, quantities->format, {"table", "json", "csv"});
+
   auto policy = std::make_shared<PolicyOptions>();
   CLI::App& ruling = command("Configuration", "policy", "Admission rules: show them, set them, try others on past jobs",
                              "berth policy show --queue research/nlp\n"

@@ -262,6 +262,20 @@ struct BillOptions {
   Format format = Format::kTable;
   std::string at = {};
 };
+// What berth does not measure: storage, egress, energy.
+struct QuantitiesOptions {
+  std::string action = "list";  // or report
+  std::string file;             // report: a document; empty: the one report of the options below
+  std::string id = {};
+  std::string queue = {};  // list: empty for all
+  std::string kind = {};   // likewise
+  std::string unit = {};   // empty: that of the prices
+  std::int64_t quantity = 0;
+  std::string from = {};
+  std::string to = {};
+  std::string month = {};  // list: empty for all
+  Format format = Format::kTable;
+};
 // A bill as a document.
 struct InvoiceOptions {
   std::string queue;  // empty: the root
@@ -338,13 +352,14 @@ struct CompletionOptions {
   std::string shell;
 };
 
-using Command = std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
-                             PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions,
-                             NodesOptions, NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions,
-                             AuthOptions, LoginOptions, LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions,
-                             AdviseOptions, EventsOptions, AuditOptions, UsageOptions, PricesOptions, PolicyOptions,
-                             BillOptions, InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
-                             CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions,
-                             QueueChangeOptions, BindOptions, RolesOptions, JobTokenOptions, KeysOptions>;
+using Command =
+    std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
+                 PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions, NodesOptions,
+                 NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions, AuthOptions, LoginOptions,
+                 LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions, AdviseOptions, EventsOptions,
+                 AuditOptions, UsageOptions, PricesOptions, PolicyOptions, BillOptions, QuantitiesOptions,
+                 InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions, CheckpointDoneOptions,
+                 SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions, QueueChangeOptions, BindOptions,
+                 RolesOptions, JobTokenOptions, KeysOptions>;
 
 }  // namespace berth::cli

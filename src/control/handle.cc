@@ -569,6 +569,7 @@ Result<Reply> on(Batch& batch, const RevokeToken& command) {
 Result<Reply> on(Batch& batch, const ApplyPrices& command) { return apply_prices(batch, command); }
 Result<Reply> on(Batch& batch, const CloseMonth& command) { return close_month(batch, command); }
 Result<Reply> on(Batch& batch, const CorrectBill& command) { return correct_bill(batch, command); }
+Result<Reply> on(Batch& batch, const ReportQuantities& command) { return report_quantities(batch, command); }
 Result<Reply> on(Batch& batch, const MarkBudget& command) { return mark_budget(batch, command); }
 Result<Reply> on(Batch& batch, const SetQueue& command) { return set_queue(batch, command); }
 Result<Reply> on(Batch& batch, const UndoQueueChange& command) { return undo_queue_change(batch, command); }

@@ -40,6 +40,7 @@ struct Reply {
   std::vector<std::string> warnings = {};  // submissions: what keeps the job from ever starting, rules it breaks
   std::vector<LimitChange> limits = {};    // queues: what the command changed
   std::string revision = {};               // queues: the revision after it, or the one that is in force if stale
+  std::size_t reported = 0;                // quantities: how many reports are new
   std::string stale_by = {};               // queues: if stale, what was changed last and by whom
 };
 

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "model/month.h"
+#include "model/quantity_report.h"
 
 namespace berth::control {
 
@@ -48,6 +53,12 @@ Result<Reply> close_month(Batch& batch, const CloseMonth& command) {
     return conflict("month " + closing.month + " was closed at " + to_iso8601(closed->second.closed) +
                     "; correct it by entries of their own (berth bill --correct)");
   if (month->end > batch.now()) return conflict("month " + closing.month + " ends at " + to_iso8601(month->end));
+  const auto& reports = batch.state().quantity_reports();
+  const auto counted = std::count_if(reports.begin(), reports.end(), [&](const auto& one) {
+    return one.second.from >= month->begin && one.second.from < month->end;
+  });
+  if (counted != closing.reports)
+    return conflict("a quantity was reported for " + closing.month + " while it was being billed; close it again");
   batch.emit(closing);
   return Reply{};
 }
@@ -74,6 +85,110 @@ Result<Reply> correct_bill(Batch& batch, const CorrectBill& command) {
   }
   batch.emit(correction);
   return Reply{};
+}
+
+namespace {
+
+bool is_report_id(std::string_view id) {
+  return !id.empty() && id.size() <= 100 &&
+         std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+std::string known_kinds(const PricePeriod& period) {
+  std::string names;
+  for (const QuantityPrice& one : period.quantities)
+    names += (names.empty() ? "" : ", ") + one.kind + " (" + one.unit + ")";
+  return names.empty() ? "none; add it under quantities of the price book" : names;
+}
+
+std::string quantity_words(const QuantityReported& report) {
+  return std::to_string(report.quantity) + " " + report.unit + " of " + report.kind + " for queue " + report.queue +
+         " from " + to_iso8601(report.from) + " to " + to_iso8601(report.to);
+}
+
+Result<void> check_report_times(const QuantityReported& report, Timestamp now) {
+  if (report.from.ms < 0 || report.from >= report.to)
+    return invalid("to: lies not after from; give the end of the time");
+  if (report.to > now)
+    return invalid("to: " + to_iso8601(report.to) + " is still to come; report what was used, until now at most");
+  const Month month = month_at(report.from);
+  if (report.to > month.end)
+    return invalid("to: lies in another month than from; split the report at " + to_iso8601(month.end));
+  return {};
+}
+
+// Returns the price of one unit, and gives the report the unit of the prices.
+Result<std::int64_t> price_of_report(const State& state, QuantityReported& report) {
+  const PricePeriod* period = state.prices().at(report.from);
+  if (period == nullptr)
+    return invalid("from: no prices were in force at " + to_iso8601(report.from) + "; the first ones are of " +
+                   to_iso8601(state.prices().periods.front().valid_from));
+  const QuantityPrice* price = period->quantity(report.kind);
+  if (price == nullptr)
+    return invalid("kind: '" + report.kind.substr(0, 80) + "' had no price then; known are " + known_kinds(*period));
+  if (!report.unit.empty() && report.unit != price->unit)
+    return invalid("unit: " + report.kind + " is priced by " + price->unit + ", not by '" + report.unit.substr(0, 80) +
+                   "'; convert it");
+  report.unit = price->unit;
+  return price->price_micro;
+}
+
+Result<void> check_report(const State& state, QuantityReported& report, Timestamp now) {
+  if (!is_report_id(report.id))
+    return invalid("id: give each report an id of its own: 1 to 100 visible ASCII characters");
+  if (report.queue.empty()) return invalid("queue: name the queue that pays");
+  if (state.queue_at(report.queue) == nullptr)
+    return not_found("queue: no such queue '" + report.queue.substr(0, 200) + "'");
+  if (report.quantity < 1 || report.quantity > kMostQuantity)
+    return invalid("quantity: has to be a whole number between 1 and " + std::to_string(kMostQuantity));
+  if (auto ok = check_report_times(report, now); !ok) return ok.error();
+  const auto price = price_of_report(state, report);
+  if (!price) return price.error();
+  if (*price > 0 && report.quantity > kMostReportMicro / *price)
+    return invalid("quantity: would cost more than " + std::to_string(kMostReportMicro / kMicro) +
+                   "; check the unit (" + report.unit + ")");
+  const Month month = month_at(report.from);
+  if (state.closed_months().contains(month.name))
+    return conflict("month " + month.name + " is closed; correct it: berth bill " + report.queue + " --month " +
+                    month.name + " --correct " + money_text(report.quantity * *price) + " --reason '" + report.id +
+                    "'");
+  return {};
+}
+
+}  // namespace
+
+Result<Reply> report_quantities(Batch& batch, const ReportQuantities& command) {
+  const State& state = batch.state();
+  if (state.price_version() == 0)
+    return conflict("no prices are in force yet; apply a price book with quantities first (berth prices apply FILE)");
+  std::vector<QuantityReported> fresh;
+  std::map<std::string_view, std::size_t> ids;  // of fresh
+  for (std::size_t i = 0; i < command.reports.size(); ++i) {
+    QuantityReported report = command.reports[i];
+    const auto refused = [&](const Error& error) {
+      return Error{error.code, "quantities[" + std::to_string(i) + "]." + error.message};
+    };
+    if (auto ok = check_report(state, report, batch.now()); !ok) return refused(ok.error());
+    const auto stored = state.quantity_reports().find(report.id);
+    const auto listed = ids.find(command.reports[i].id);
+    const QuantityReported* known = stored != state.quantity_reports().end() ? &stored->second
+                                    : listed != ids.end()                    ? &fresh[listed->second]
+                                                                             : nullptr;
+    if (known == nullptr) {
+      ids.emplace(command.reports[i].id, fresh.size());
+      fresh.push_back(std::move(report));
+      continue;
+    }
+    report.user = known->user;
+    if (report != *known)
+      return refused(conflict("id: " + report.id + " was reported as " + quantity_words(*known) +
+                              "; a report is not changed: correct it (berth bill --correct), or use another id"));
+  }
+  if (state.quantity_reports().size() + fresh.size() > kMostReports)
+    return conflict("more than " + std::to_string(kMostReports) +
+                    " reports are in months that are not closed; close months that are over (berth bill --close)");
+  for (QuantityReported& report : fresh) batch.emit(std::move(report));
+  return Reply{.job = {}, .unchanged = fresh.empty(), .reported = fresh.size()};
 }
 
 Result<Reply> mark_budget(Batch& batch, const MarkBudget& command) {

@@ -1,6 +1,6 @@
 #pragma once
-// Commands about money: prices, closing a month, corrections, and the marks of budgets. None of them touches a job that
-// runs.
+// Commands about money: prices, closing a month, corrections, reported quantities, and the marks of budgets. None of
+// them touches a job that runs.
 
 #include "base/result.h"
 #include "control/batch.h"
@@ -15,6 +15,9 @@ Result<Reply> apply_prices(Batch& batch, const ApplyPrices& command);
 Result<Reply> close_month(Batch& batch, const CloseMonth& command);
 // A key that the user has given before is the same correction; with other contents it is refused.
 Result<Reply> correct_bill(Batch& batch, const CorrectBill& command);
+// Stores all reports or none. One that is known by its id counts once; with other contents it is refused, and so is one
+// for a closed month.
+Result<Reply> report_quantities(Batch& batch, const ReportQuantities& command);
 Result<Reply> mark_budget(Batch& batch, const MarkBudget& command);
 
 }  // namespace berth::control

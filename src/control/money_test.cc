@@ -14,6 +14,17 @@ PriceBook book_with(const std::string& model) {
   return book;
 }
 
+PriceBook book_with_storage() {
+  PriceBook book = book_with("H100");
+  book.periods[0].valid_from = from_iso8601("2026-01-01").value();
+  book.periods[0].quantities = {{"storage", "GiB-hours", 100}};
+  return book;
+}
+
+QuantityReported stored(const std::string& id) {
+  return {id, "a", "storage", "", 5, from_iso8601("2026-11-01").value(), from_iso8601("2026-11-02").value(), "op"};
+}
+
 struct BilledFleet : HandDrivenFleet {
   BilledFleet() {
     now = from_iso8601("2026-11-15").value();
@@ -73,6 +84,74 @@ TEST_CASE("a correction with a key counts once, and the key is of no other one")
   other.key.clear();
   CHECK_FALSE(fleet.command(CorrectBill{other}).repeated);
   CHECK_FALSE(fleet.command(CorrectBill{other}).repeated);
+}
+
+TEST_CASE("a reported quantity counts once, takes the unit of the prices, and lasts over a checkpoint") {
+  BilledFleet fleet;
+  CHECK_FALSE(fleet.try_command(ReportQuantities{{stored("r-1")}}).has_value());  // no prices yet
+  fleet.command(ApplyPrices{book_with_storage(), "op"});
+  CHECK_EQ(fleet.command(ReportQuantities{{stored("r-1"), stored("r-2"), stored("r-1")}}).reported, 2);
+  CHECK_EQ(fleet.state.quantity_reports().at("r-1").unit, "GiB-hours");
+  const Seq before = fleet.state.last_seq();
+  CHECK_EQ(fleet.command(ReportQuantities{{stored("r-2")}}).reported, 0);
+  CHECK_EQ(fleet.state.last_seq(), before);
+  CHECK(fleet.survives_a_checkpoint());
+  QuantityReported more = stored("r-2");
+  more.quantity = 6;
+  const auto refused = fleet.try_command(ReportQuantities{{stored("r-3"), more}});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(
+      refused.error().message.starts_with("quantities[1].id: r-2 was reported as 5 GiB-hours of storage for queue a"));
+  CHECK_FALSE(fleet.state.quantity_reports().contains("r-3"));  // all of them or none
+}
+
+TEST_CASE("a report that breaks a rule is refused with what would be right") {
+  BilledFleet fleet;
+  fleet.command(ApplyPrices{book_with_storage(), "op"});
+  const auto says = [&](auto&& change, const std::string& words) {
+    QuantityReported report = stored("r");
+    change(report);
+    const auto refused = fleet.try_command(ReportQuantities{{report}});
+    REQUIRE_FALSE(refused.has_value());
+    CAPTURE(refused.error().message);
+    CHECK(refused.error().message.find(words) != std::string::npos);
+  };
+  says([](auto& r) { r.id = "with space"; }, "quantities[0].id: give each report an id");
+  says([](auto& r) { r.queue = "nosuch"; }, "no such queue 'nosuch'");
+  says([](auto& r) { r.queue = ""; }, "name the queue");
+  says([](auto& r) { r.kind = "tape"; }, "known are storage (GiB-hours)");
+  says([](auto& r) { r.unit = "TiB-hours"; }, "is priced by GiB-hours, not by 'TiB-hours'");
+  says([](auto& r) { r.quantity = 0; }, "a whole number between 1 and");
+  says([](auto& r) { r.quantity = -5; }, "a whole number between 1 and");
+  says([](auto& r) { r.quantity = 100'000'000'001; }, "would cost more than 10000000");
+  says([](auto& r) { r.to = r.from; }, "lies not after from");
+  says([](auto& r) { r.to = from_iso8601("2026-11-16").value(); }, "is still to come");
+  says([](auto& r) { r.from = from_iso8601("2026-10-31").value(); }, "split the report at 2026-11-01T00:00:00.000Z");
+  says([](auto& r) { r.from = from_iso8601("2025-10-01").value(), r.to = r.from + 1; },
+       "no prices were in force at 2025-10-01T00:00:00.000Z; the first ones are of 2026-01-01");
+}
+
+TEST_CASE("a report for a closed month is refused with the correction that would be right") {
+  BilledFleet fleet;
+  fleet.command(ApplyPrices{book_with_storage(), "op"});
+  QuantityReported october = stored("r-1");
+  october.from = from_iso8601("2026-10-01").value();
+  october.to = from_iso8601("2026-10-02").value();
+  fleet.command(ReportQuantities{{october, stored("r-2")}});
+  MonthClosed closing{.month = "2026-10", .price_version = 1, .hash = "h", .user = "op"};
+  const auto meanwhile = fleet.try_command(CloseMonth{closing});  // billed before r-1 was reported
+  REQUIRE_FALSE(meanwhile.has_value());
+  CHECK(meanwhile.error().message.find("close it again") != std::string::npos);
+  closing.reports = 1;
+  fleet.command(CloseMonth{closing});
+  CHECK_FALSE(fleet.state.quantity_reports().contains("r-1"));
+  CHECK(fleet.state.quantity_reports().contains("r-2"));
+  CHECK(fleet.survives_a_checkpoint());
+  october.id = "r-3";
+  const auto refused = fleet.try_command(ReportQuantities{{october}});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.find("berth bill a --month 2026-10 --correct 0.0005 --reason 'r-3'") !=
+        std::string::npos);
 }
 
 TEST_CASE("the mark of a budget is told once, lasts over a checkpoint, and ends with the budget") {

@@ -106,7 +106,26 @@ Result<std::unique_ptr<BillingDesk::Kept>> BillingDesk::fold(const Month& month,
   if (auto read = read_on(*fresh, facts.last_seq); !read) return read.error();
   fresh->settled = facts.now - month.end >= kSettledMs;
   if (fresh->settled) fresh->ledger.advance(month.end);
+  if (facts.now >= month.end) {
+    if (auto read = read_late_reports(*fresh, facts.last_seq); !read) return read.error();
+  }
   return fresh;
+}
+
+// What was reported for the month after its end, until it was closed.
+Result<void> BillingDesk::read_late_reports(Kept& kept, Seq last_seq) const {
+  if (kept.next_seq > std::min(log_.last().seq, last_seq)) return {};
+  return log_.read(kept.next_seq, [&](const store::Record& record) -> Result<bool> {
+    static const std::uint16_t reported = kind_of(QuantityReported{});
+    static const std::uint16_t closed = kind_of(MonthClosed{});
+    if (record.seq > last_seq) return false;
+    if (record.kind != reported && record.kind != closed) return true;
+    const auto event = store::to_event(record);
+    if (!event) return event.error();
+    if (const auto* report = std::get_if<QuantityReported>(&event->event)) kept.ledger.add_report(*report, record.seq);
+    const auto* closing = std::get_if<MonthClosed>(&event->event);
+    return closing == nullptr || closing->month != kept.month.name;
+  });
 }
 
 // A month that is over is read again for each bill, so that a change of the log is seen; not for its lines.
@@ -199,7 +218,11 @@ Result<MonthClosed> BillingDesk::closing(const std::string& name, const BillingF
   if (facts.closed.contains(month->name)) return conflict("month " + month->name + " is closed already");
   const auto made = bill({"", month->name}, facts);
   if (!made) return made.error();
-  return MonthClosed{month->name, facts.price_version, made->last_seq, hash_of(*made), made->total_micro, ""};
+  MonthClosed closed{month->name, facts.price_version, made->last_seq, hash_of(*made), made->total_micro, ""};
+  closed.reports = std::count_if(made->lines.begin(), made->lines.end(), [](const billing::InvoiceLine& line) {
+    return line.kind == billing::LineKind::kReported;
+  });
+  return closed;
 }
 
 Result<billing::OpenedLine> BillingDesk::open(const api::LineQuestion& question, const BillingFacts& facts) {
@@ -228,6 +251,13 @@ Result<billing::OpenedLine> BillingDesk::open_in(const Kept& kept, const billing
   if (found->line.kind == billing::LineKind::kCorrection) {
     for (const billing::Correction& one : kept.ledger.corrections()) {
       if (!found->line.note.starts_with("event " + std::to_string(one.seq) + " ")) continue;
+      auto events = events_at({one.seq});
+      if (!events) return events.error();
+      opened.events = std::move(*events);
+    }
+  } else if (found->line.kind == billing::LineKind::kReported) {
+    for (const billing::Report& one : kept.ledger.reports()) {
+      if (one.id != found->line.note) continue;
       auto events = events_at({one.seq});
       if (!events) return events.error();
       opened.events = std::move(*events);

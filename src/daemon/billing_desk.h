@@ -81,6 +81,7 @@ class BillingDesk {
                                    std::uint64_t version, const BillingFacts& facts);
   Result<std::unique_ptr<Kept>> fold(const Month& month, billing::Window window, const BillingFacts& facts) const;
   Result<void> read_on(Kept& kept, Seq last_seq) const;
+  Result<void> read_late_reports(Kept& kept, Seq last_seq) const;
   void mark(Kept& kept, std::uint64_t next_seq) const;
   // Calls `use` with the ledger of the month while nothing else reads it.
   enum class Freshness { kKeep, kReadAgain };

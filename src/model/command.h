@@ -102,6 +102,10 @@ struct ApplyPrices {
 struct CloseMonth {
   MonthClosed month;
 };
+// Reports quantities that berth does not measure: all of them or none.
+struct ReportQuantities {
+  std::vector<QuantityReported> reports;  // a report without a unit takes that of the prices
+};
 struct CorrectBill {
   BillCorrected correction;
 };
@@ -195,6 +199,6 @@ using Command =
                  ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited, ReportCheckpoint,
                  PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages, ConfirmClock, CreateToken, RevokeToken,
                  ApplyPrices, CloseMonth, CorrectBill, MarkBudget, SetQueue, UndoQueueChange, BindRole, BlockSubject,
-                 SetRules, NoteDenials, NoteLogRead, NoteSignIns>;
+                 SetRules, NoteDenials, NoteLogRead, NoteSignIns, ReportQuantities>;
 
 }  // namespace berth

@@ -544,10 +544,12 @@ struct MonthClosed {
   std::string hash;
   std::int64_t total_micro = 0;
   std::string user;
+  std::int64_t reports = 0;  // reported quantities that were counted
   static constexpr auto fields() {
     return field_list(field("month", &MonthClosed::month), field("price_version", &MonthClosed::price_version),
                       field("last_seq", &MonthClosed::last_seq), field("hash", &MonthClosed::hash),
-                      field("total_micro", &MonthClosed::total_micro), field("user", &MonthClosed::user));
+                      field("total_micro", &MonthClosed::total_micro), field("user", &MonthClosed::user),
+                      field_if_set("reports", &MonthClosed::reports));
   }
 };
 
@@ -566,6 +568,26 @@ struct BillCorrected {
                       field("job", &BillCorrected::job), field("amount_micro", &BillCorrected::amount_micro),
                       field("reason", &BillCorrected::reason), field("user", &BillCorrected::user),
                       field_if_set("key", &BillCorrected::key));
+  }
+};
+
+// A quantity that berth does not measure was reported: storage, egress, energy. It is on the bill of the month in which
+// it lies, by the prices that were in force at its begin, whenever it was reported.
+struct QuantityReported {
+  std::string id;  // of this report: the same one counts once
+  std::string queue;
+  std::string kind;  // as the prices name it
+  std::string unit;
+  std::int64_t quantity = 0;
+  Timestamp from;
+  Timestamp to;  // in the same month
+  std::string user;
+  bool operator==(const QuantityReported&) const = default;
+  static constexpr auto fields() {
+    return field_list(field("id", &QuantityReported::id), field("queue", &QuantityReported::queue),
+                      field("quantity_kind", &QuantityReported::kind), field("unit", &QuantityReported::unit),
+                      field("quantity", &QuantityReported::quantity), field("from", &QuantityReported::from),
+                      field("to", &QuantityReported::to), field("user", &QuantityReported::user));
   }
 };
 
@@ -702,7 +724,8 @@ using Event =
                  AttemptShrunk, ReservationMade, ReservationDropped, StartsSought, ServiceUpdated, GuaranteeChanged,
                  MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged,
                  ClockConfirmed, TokenCreated, TokenRevoked, PricesApplied, MonthClosed, BillCorrected, BudgetMarked,
-                 QueueChanged, QueueChangeEnded, RoleBound, SubjectBlocked, RulesSet, AccessDenied, LogRead, SignedIn>;
+                 QueueChanged, QueueChangeEnded, RoleBound, SubjectBlocked, RulesSet, AccessDenied, LogRead, SignedIn,
+                 QuantityReported>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -89,6 +89,27 @@ class BookCheck {
     }
     check_off_peak(i);
     check_discounts(i);
+    check_quantities(i);
+  }
+
+  void check_quantities(std::size_t i) {
+    const std::vector<QuantityPrice>& quantities = book_.periods[i].quantities;
+    if (quantities.size() > kMostQuantityKinds)
+      tell(i, "quantities", "has more than " + std::to_string(kMostQuantityKinds) + " kinds");
+    std::set<std::string> kinds;
+    for (const QuantityPrice& one : quantities) {
+      const std::string path = "quantities." + one.kind;
+      if (!well_formed_name(one.kind))
+        tell(i, "quantities", "'" + one.kind.substr(0, 80) + "': " + std::string(kNameRule));
+      if (!kinds.insert(one.kind).second) tell(i, path, "has two prices; keep one");
+      const bool plain = std::all_of(one.unit.begin(), one.unit.end(), [](char c) { return c > ' ' && c <= '~'; });
+      if (one.unit.empty() || one.unit.size() > 40 || !plain)
+        tell(i, path + ".unit", "a unit is 1 to 40 visible ASCII characters, such as GiB-hours");
+      if (one.price_micro < 0 || one.price_micro > kMostQuantityPriceMicro)
+        tell(i, path + ".price",
+             "the price of one unit is between 0 and " + std::to_string(kMostQuantityPriceMicro / kMicro) +
+                 ", with at most six decimals");
+    }
   }
 
   void check_off_peak(std::size_t i) {
@@ -178,6 +199,12 @@ class BookCheck {
 const GpuPrice* PricePeriod::gpu(std::string_view model) const {
   const auto found = std::find_if(gpus.begin(), gpus.end(), [&](const GpuPrice& one) { return one.model == model; });
   return found == gpus.end() ? nullptr : &*found;
+}
+
+const QuantityPrice* PricePeriod::quantity(std::string_view kind) const {
+  const auto found =
+      std::find_if(quantities.begin(), quantities.end(), [&](const QuantityPrice& one) { return one.kind == kind; });
+  return found == quantities.end() ? nullptr : &*found;
 }
 
 const PricePeriod* PriceBook::at(Timestamp time) const {

@@ -20,6 +20,8 @@ namespace berth {
 inline constexpr std::int64_t kMicro = 1'000'000;                  // micro units of one unit of the currency
 inline constexpr std::int64_t kMostPriceMicro = 100'000 * kMicro;  // of one hour; a bill of any fleet fits into 64 bits
 inline constexpr std::int64_t kMostAdjustmentPercent = 1000;
+inline constexpr std::int64_t kMostQuantityPriceMicro = 1000 * kMicro;
+inline constexpr std::size_t kMostQuantityKinds = 100;
 inline constexpr std::size_t kMostOffPeak = 20;  // windows of one period
 
 struct GpuPrice {
@@ -47,6 +49,18 @@ struct PriceAdjustment {
   }
 };
 
+// What one unit of something costs that others measure and report: storage, egress, energy.
+struct QuantityPrice {
+  std::string kind;  // such as storage
+  std::string unit;  // such as GiB-hours
+  std::int64_t price_micro = 0;
+  bool operator==(const QuantityPrice&) const = default;
+  static constexpr auto fields() {
+    return field_list(field("kind", &QuantityPrice::kind), field("unit", &QuantityPrice::unit),
+                      field("price_micro", &QuantityPrice::price_micro));
+  }
+};
+
 // The prices from one day on, until the next ones.
 struct PricePeriod {
   Timestamp valid_from;  // midnight, UTC
@@ -55,16 +69,18 @@ struct PricePeriod {
   std::int64_t memory_micro = 0;            // an hour of one GiB
   std::int64_t lending_credit_percent = 0;  // of the burst price, to the queue whose floor was lent
   std::vector<PriceAdjustment> adjustments;
-  std::vector<OffPeak> off_peak = {};  // of windows that overlap after all, the first counts
+  std::vector<OffPeak> off_peak = {};          // of windows that overlap after all, the first counts
+  std::vector<QuantityPrice> quantities = {};  // by kind
   bool operator==(const PricePeriod&) const = default;
   static constexpr auto fields() {
     return field_list(field("valid_from", &PricePeriod::valid_from), field("gpus", &PricePeriod::gpus),
                       field("cpu_micro", &PricePeriod::cpu_micro), field("memory_micro", &PricePeriod::memory_micro),
                       field("lending_credit_percent", &PricePeriod::lending_credit_percent),
-                      field("adjustments", &PricePeriod::adjustments),
-                      field_if_set("off_peak", &PricePeriod::off_peak));
+                      field("adjustments", &PricePeriod::adjustments), field_if_set("off_peak", &PricePeriod::off_peak),
+                      field_if_set("quantities", &PricePeriod::quantities));
   }
-  const GpuPrice* gpu(std::string_view model) const;  // null: the model has no price
+  const GpuPrice* gpu(std::string_view model) const;           // null: the model has no price
+  const QuantityPrice* quantity(std::string_view kind) const;  // null: the kind has no price
 };
 
 struct PriceBook {

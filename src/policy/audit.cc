@@ -127,6 +127,12 @@ struct AuditWriter {
     set("amount_micro", std::to_string(event.amount_micro));
     entry.reason = event.reason;
   }
+  void on(const QuantityReported& event) {
+    asked(Verb::kReportQuantities, event.user);
+    at_queue(event.queue);
+    entry.object = "report:" + event.id;
+    set(event.kind, std::to_string(event.quantity) + " " + event.unit);
+  }
   void on(const QueueChanged& event) {
     asked(Verb::kChangeQueue, event.user);
     at_queue(event.queue);

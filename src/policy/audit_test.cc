@@ -74,6 +74,8 @@ TEST_CASE("each change that somebody asked for is an entry with verb, place, obj
   CHECK_EQ(said(month), "manage-billing / month:2026-10 total_micro:5");
   CHECK_EQ(said(BillCorrected{"research", "2026-10", JobId::none(), -3, "a node was lost", "fin"}),
            "manage-billing research month:2026-10 amount_micro:-3");
+  CHECK_EQ(said(QuantityReported{"nas-7", "research", "storage", "GiB-hours", 5, {}, {}, "fin"}),
+           "report-quantities research report:nas-7 storage:5 GiB-hours");
   CHECK_EQ(
       said(QueueChanged{"research/nlp", 4, {{"max.gpus", 8000, 4000}, {"weight", 3, {}}}, Timestamp::never(), "u"}),
       "change-queue research/nlp max.gpus:4->8 weight:none->3");

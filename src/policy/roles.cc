@@ -38,6 +38,7 @@ constexpr std::array<Row, EnumNames<Verb>::kNames.size()> kTable{{
     {Verb::kConfirmClock,     {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll}},
     {Verb::kManageTokens,     {kNo, kNo, kNo, kNo, kNo, kNo, kNo, kAll}},
     {Verb::kManageBilling,    {kNo, kNo, kNo, kNo, kAll, kNo, kNo, kAll}},
+    {Verb::kReportQuantities, {kNo, kNo, kNo, kNo, kAll, kNo, kAll, kAll}},
     {Verb::kManageRules,      {kNo, kNo, kNo, kAll, kNo, kNo, kNo, kAll}},
     {Verb::kChangeQueue,      {kNo, kNo, kNo, kAll, kNo, kNo, kAll, kAll}},
     {Verb::kManageRoles,      {kNo, kNo, kAll, kAll, kNo, kNo, kNo, kAll}},

@@ -29,6 +29,7 @@ enum class Verb : std::uint8_t {
   kConfirmClock,      // say that the wall clock is right
   kManageTokens,      // create, list and revoke tokens
   kManageBilling,     // put prices in force, close months, correct bills
+  kReportQuantities,  // report storage, egress and energy for the bill
   kManageRules,       // try admission rules on the jobs of the past, and set them
   kChangeQueue,       // change limits of the queues below by command
   kManageRoles,       // grant and revoke roles, as far as may_grant() goes
@@ -54,6 +55,6 @@ namespace berth {
 BERTH_ENUM_NAMES(policy::Verb, "see-queue", "see-job", "read-log", "submit", "stop-job", "hold-job", "prioritize-job",
                  "move-job", "report-checkpoint", "see-usage", "see-nodes", "manage-nodes", "see-config",
                  "change-config", "see-events", "see-server", "confirm-clock", "manage-tokens", "manage-billing",
-                 "manage-rules", "change-queue", "manage-roles", "see-audit", "break-glass");
+                 "report-quantities", "manage-rules", "change-queue", "manage-roles", "see-audit", "break-glass");
 BERTH_ENUM_NAMES(policy::Reach, "none", "own", "all");
 }  // namespace berth

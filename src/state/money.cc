@@ -1,5 +1,6 @@
 // Prices, closed months and the marks of budgets.
 
+#include "model/month.h"
 #include "state/state.h"
 
 namespace berth::state {
@@ -12,11 +13,17 @@ void State::on(const PricesApplied& event) {
 void State::on(const MonthClosed& event) {
   const auto [month, fresh] = closed_months_.emplace(event.month, ClosedMonth{event, now_});
   BERTH_CHECK(fresh);
+  const auto closed = month_of(event.month);
+  if (!closed) return;
+  std::erase_if(quantity_reports_,
+                [&](const auto& one) { return one.second.from >= closed->begin && one.second.from < closed->end; });
 }
 
 void State::on(const BillCorrected& event) {
   if (!event.key.empty()) corrections_.emplace(event.user + '\n' + event.key, event);
 }
+
+void State::on(const QuantityReported& event) { quantity_reports_.emplace(event.id, event); }
 
 const BillCorrected* State::correction_of(std::string_view user, std::string_view key) const {
   const auto found = corrections_.find(std::string(user) + '\n' + std::string(key));
@@ -35,6 +42,7 @@ SavedMoney State::saved_money() const {
   money.prices = prices_;
   money.price_version = price_version_;
   for (const auto& [month, closed] : closed_months_) money.closed.push_back(closed);
+  for (const auto& [id, report] : quantity_reports_) money.reports.push_back(report);
   for (const auto& [key, correction] : corrections_) money.corrections.push_back(correction);
   for (const QueueState& queue : queues_) {
     if (queue.budget_mark != BudgetMark()) money.marks.emplace_back(queue.id, queue.budget_mark);
@@ -48,6 +56,10 @@ bool State::load_money(SavedMoney money) {
   for (ClosedMonth& closed : money.closed) {
     std::string month = closed.month;
     closed_months_.emplace(std::move(month), std::move(closed));
+  }
+  for (QuantityReported& report : money.reports) {
+    std::string id = report.id;
+    quantity_reports_.emplace(std::move(id), std::move(report));
   }
   for (BillCorrected& correction : money.corrections) {
     std::string key = correction.user + '\n' + correction.key;

@@ -126,7 +126,8 @@ struct ClosedMonth : MonthClosed {
   Timestamp closed;
   bool operator==(const ClosedMonth& other) const {
     const auto all = [](const ClosedMonth& one) {
-      return std::tie(one.month, one.price_version, one.last_seq, one.hash, one.total_micro, one.user, one.closed);
+      return std::tie(one.month, one.price_version, one.last_seq, one.hash, one.total_micro, one.user, one.reports,
+                      one.closed);
     };
     return all(*this) == all(other);
   }
@@ -141,11 +142,15 @@ struct SavedMoney {
   std::uint64_t price_version = 0;
   std::vector<ClosedMonth> closed;
   std::vector<std::pair<QueueId, BudgetMark>> marks;
+  std::vector<QuantityReported> reports = {};
   std::vector<BillCorrected> corrections = {};
-  bool empty() const { return price_version == 0 && closed.empty() && marks.empty() && corrections.empty(); }
+  bool empty() const {
+    return price_version == 0 && closed.empty() && marks.empty() && reports.empty() && corrections.empty();
+  }
   static constexpr auto fields() {
     return field_list(field("prices", &SavedMoney::prices), field("price_version", &SavedMoney::price_version),
                       field("closed", &SavedMoney::closed), field("marks", &SavedMoney::marks),
+                      field_if_set("reports", &SavedMoney::reports),
                       field_if_set("corrections", &SavedMoney::corrections));
   }
 };
@@ -266,6 +271,8 @@ class State {
   const PriceBook& prices() const { return prices_; }
   std::uint64_t price_version() const { return price_version_; }
   const std::map<std::string, ClosedMonth, std::less<>>& closed_months() const { return closed_months_; }
+  // Reported quantities of months that are not closed, by their id.
+  const std::map<std::string, QuantityReported, std::less<>>& quantity_reports() const { return quantity_reports_; }
   // Returns the correction that the user has made under this key, or null.
   const BillCorrected* correction_of(std::string_view user, std::string_view key) const;
   // Maintenance windows that are planned or have begun, by name.
@@ -445,6 +452,7 @@ class State {
   void on(const PricesApplied& event);
   void on(const MonthClosed& event);
   void on(const BillCorrected& event);
+  void on(const QuantityReported& event);
   void on(const BudgetMarked& event);
 
   SavedMoney saved_money() const;
@@ -601,6 +609,7 @@ class State {
   PriceBook prices_;
   std::uint64_t price_version_ = 0;
   std::map<std::string, ClosedMonth, std::less<>> closed_months_;
+  std::map<std::string, QuantityReported, std::less<>> quantity_reports_;
   std::map<std::string, BillCorrected, std::less<>> corrections_;  // those with a key, by user '\n' key
   std::map<std::string, Maintenance, std::less<>> maintenance_;
   std::set<std::pair<Timestamp, std::string>> maintenance_times_;

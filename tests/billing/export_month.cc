@@ -78,6 +78,7 @@ PriceBook prices_for(const std::vector<EventRecord>& events, Timestamp change) {
     period.off_peak = {{{}, 2 * 60 + 10, 2 * 60 + 50, "Europe/Paris", 30 + later},
                        {{Weekday::kSunday, Weekday::kThursday}, 3 * 60 + 5, 90, "Europe/Paris", 13},
                        {{}, 14 * 60, 14 * 60 + 20, "Australia/Lord_Howe", 7}};
+    period.quantities = {{"egress", "GiB", 51'300 + later}, {"storage", "GiB-hours", 137 + later}};
   }
   for (const char* zone : {"Australia/Lord_Howe", "Europe/Paris"}) {
     const auto found = timezone::zone_of(zone);
@@ -109,12 +110,21 @@ int main(int argc, char** argv) {
   const Timestamp until = events.back().time + 3;
   const PriceBook book = prices_for(events, Timestamp{(events.front().time.ms + until.ms) / 2});
   events.push_back({events.back().seq + 1, events.back().time + 1, PricesApplied{book, 1, "op"}});
+  const Timestamp begin_of_month = *begin;
   const std::string some_queue = [&] {
     for (const EventRecord& record : events)
       if (const auto* job = std::get_if<JobSubmitted>(&record.event)) return job->spec.queue;
     return std::string();
   }();
   events.push_back({events.back().seq + 1, events.back().time + 1,
+                    QuantityReported{"r-1", some_queue, "storage", "GiB-hours", 12'345'678, begin_of_month,
+                                     begin_of_month + 1, "op"}});
+  events.push_back({events.back().seq + 1, events.back().time,
+                    QuantityReported{"r-2", some_queue, "egress", "GiB", 7, events.back().time, until, "op"}});
+  events.push_back({events.back().seq + 1, events.back().time,
+                    QuantityReported{"of the month before", some_queue, "egress", "GiB", 9,
+                                     Timestamp{begin_of_month.ms - 2}, Timestamp{begin_of_month.ms - 1}, "op"}});
+  events.push_back({events.back().seq + 1, events.back().time,
                     BillCorrected{some_queue, "1969-12", JobId::none(), -1'234'567, "a node was lost", "op"}});
   const Month month{month_at(*begin).name, *begin, until};  // as long as the simulation was
   billing::Ledger ledger(billing::window_of(month, book));

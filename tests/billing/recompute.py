@@ -15,8 +15,9 @@ import zoneinfo
 
 HOUR = 3_600_000
 KINDS = ["floor-used", "floor-idle", "floor-lent", "lending-credit", "burst", "premium", "discount", "cpu", "memory",
-         "correction"]
-UNITS = {"gpu-hour": 1000 * HOUR, "mig-hour": 1000 * HOUR, "core-hour": 1000 * HOUR, "gib-hour": 1024 * HOUR, "none": 1}
+         "correction", "reported"]
+UNITS = {"gpu-hour": 1000 * HOUR, "mig-hour": 1000 * HOUR, "core-hour": 1000 * HOUR, "gib-hour": 1024 * HOUR, "none": 1,
+         "reported": 1}
 ACCOUNTS = ["floor_used", "floor_idle", "floor_lent", "burst", "unowned", "drained", "failed", "capacity"]
 
 
@@ -338,7 +339,7 @@ class Month:
         self.off_peak = collections.defaultdict(lambda: [0, 0])
         self.floors = collections.Counter()
         self.fleet = collections.defaultdict(lambda: dict.fromkeys(ACCOUNTS, 0))
-        self.corrections, self.first, self.last = [], 0, 0
+        self.corrections, self.reports, self.first, self.last = [], [], 0, 0
 
     def count(self, events):
         edges = self.tariffs.edges(self.begin, self.end)
@@ -347,6 +348,8 @@ class Month:
             self.until(now, event["ms"], edges)
             now = event["ms"]
             self.cluster.apply(event)
+            if event["kind"] == "quantity-reported" and self.begin <= milliseconds(event["from"]) < self.end:
+                self.reports.append((self.cluster.queue(event["queue"]), event))
             if self.begin <= now < self.end:
                 self.first = self.first or event["seq"]
                 self.last = event["seq"]
@@ -392,6 +395,8 @@ class Invoice:
             self.lines.append(self.line("correction", event["queue"], 0, unit="none", job=event["job"] or 0,
                                         amount=event["amount_micro"], begin=event["ms"], end=event["ms"],
                                         note=f"event {event['seq']} corrects {event['month']}: {event['reason']}"))
+        for queue, event in month.reports:
+            self.rate_report(queue, event)
         self.lines.sort(key=lambda line: (*self.group(line), line["borrower"], line["user"], line["job"], line["begin"]))
         self.round()
         self.total = sum(line["amount"] for line in self.lines)
@@ -403,7 +408,7 @@ class Invoice:
         begin = max(self.since[part], self.month.begin) if part >= 0 else self.month.begin
         end = min(self.since[part + 1], self.month.end) if part + 1 < len(self.since) else self.month.end
         line = dict(kind=kind, queue=queue, cause="", model="", slice="", borrower="", user="", job=0, name="",
-                    job_class="training", labels="", unit="gpu-hour", quantity=0, gpu=0, price=0, amount=0, note="",
+                    job_class="training", labels="", unit="gpu-hour", reported_unit="", quantity=0, gpu=0, price=0, amount=0, note="",
                     begin=begin, end=end)
         line.update(more)
         return line
@@ -411,7 +416,7 @@ class Invoice:
     @staticmethod
     def group(line):
         return (line["queue"], KINDS.index(line["kind"]), line["cause"], line["model"], line["slice"],
-                list(UNITS).index(line["unit"]), line["price"])
+                list(UNITS).index(line["unit"]), line["reported_unit"], line["price"])
 
     @staticmethod
     def of_job(number, spec):
@@ -453,6 +458,14 @@ class Invoice:
             if quantity and price:
                 self.lines.append(self.line(kind, job.queue.path, part, unit=unit, quantity=quantity, price=price, **of_job))
 
+    def rate_report(self, queue, event):
+        begin, end = milliseconds(event["from"]), milliseconds(event["to"])
+        period = self.period(self.month.tariffs.at(begin)[0])
+        price = next(one for one in period["quantities"] if one["kind"] == event["quantity_kind"]) if period else None
+        self.lines.append(self.line("reported", queue.path, 0, cause=event["quantity_kind"], unit="reported",
+                                    reported_unit=event["unit"], quantity=event["quantity"], begin=begin, end=end,
+                                    price=price["price_micro"] if price else 0, note=event["id"]))
+
     @staticmethod
     def applies(cause, spec):
         if cause == "exclusive":
@@ -492,6 +505,7 @@ class Invoice:
         rows = [["invoice", name, month.begin, month.end, cluster.name, "", self.book["currency"], version, month.first,
                  month.last, "simulated" if cluster.simulated else "", self.total]]
         for one in self.lines:
+            one = {**one, "unit": one["reported_unit"] if one["unit"] == "reported" else one["unit"]}
             rows.append(["line", *(one[key] for key in ("queue", "kind", "cause", "model", "slice", "borrower", "user")),
                          one["job"] or "", *(one[key] for key in ("name", "job_class", "labels", "begin", "end", "unit",
                                                                   "quantity", "gpu", "price", "amount", "note"))])

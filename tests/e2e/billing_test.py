@@ -157,6 +157,55 @@ def what_runs_off_peak_is_discounted_by_a_line_of_its_own(server):
     assert cost["burst"] == "2.1000", cost
 
 
+def what_others_measure_is_on_the_bill_once(server):
+    """Storage and egress of this month, by a file and by options; sent again they count once."""
+    book = PRICES + "    quantities: {storage: {unit: GiB-hours, price: 0.000137}, egress: {unit: GiB, price: 0.05}}\n"
+    assert "no prices are in force" in report(server, "r-0", "storage", 1).stderr
+    prices = price_file(server, "prices.yaml", book % model_of(server))
+    assert berth(server, "prices", "apply", prices).returncode == 0
+    month = server.ask("GET", "/v1/bill")["month"]
+    text = "quantities:\n" + "".join(
+        "  - {id: nas-%d, queue: red, kind: storage, quantity: %d, from: %s-01, to: '%s-01T00:00:00.%03dZ'}\n"
+        % (i, 1000 * i, month, month, i) for i in (1, 2, 3))
+    usage = price_file(server, "usage.yaml", text)
+    first = berth(server, "quantities", "report", usage)
+    assert first.returncode == 0 and "3 reports on the bill" in first.stdout, first.stderr
+    assert "0 reports on the bill; 3 counted before" in berth(server, "quantities", "report", usage).stdout
+    assert report(server, "egress-1", "egress", 7).returncode == 0
+    for wrong, what in ((("egress-1", "egress", 8), "id: egress-1 was reported as 7 GiB of egress for queue red"),
+                        (("r-2", "tape", 1), "known are egress (GiB), storage (GiB-hours)"),
+                        (("r-3", "egress", 10 ** 12), "would cost more than 10000000")):
+        refused = report(server, *wrong)
+        assert refused.returncode != 0 and what in refused.stderr, refused.stderr
+    wrong = price_file(server, "wrong.yaml", text.replace("quantity: 2000", "quantity: -2000"))
+    assert "wrong.yaml:3:" in berth(server, "quantities", "report", wrong).stderr
+    unit = report(server, "r-4", "egress", 1, "--unit", "GB")
+    assert "is priced by GiB, not by 'GB'" in unit.stderr, unit.stderr
+    listed = json.loads(berth(server, "quantities", "list", "--kind", "storage", "--month", month, "-o", "json").stdout)
+    assert [one["id"] for one in listed] == ["nas-1", "nas-2", "nas-3"], listed
+    assert "egress-1" in berth(server, "quantities").stdout
+    answer = server.ask("GET", "/v1/bill?queue=red&by=kind&invoice=lines")
+    lines = [line for line in answer["lines"] if line["kind"] == "reported"]
+    assert {line["note"]: line["amount"] for line in lines} == {
+        "nas-1": "0.1370", "nas-2": "0.2740", "nas-3": "0.4110", "egress-1": "0.3500"}, lines
+    assert answer["total_micro"] == sum(line["amount_micro"] for line in answer["lines"])
+    document = server.ask("GET", "/v1/bill?queue=red&invoice=focus")["document"]
+    rows = [row for row in csv.DictReader(io.StringIO(document)) if row["SkuId"].startswith("reported:")]
+    assert sum(Decimal(row["BilledCost"]) for row in rows) == Decimal("1.172"), rows
+    assert {row["ServiceCategory"] for row in rows} == {"Storage", "Networking"}, rows
+    journal = server.ask("GET", "/v1/bill?queue=red&invoice=hledger")["document"]
+    assert "expenses:compute:red:reported:storage  0.8220 EUR" in journal, journal
+    check_journal(server, journal)
+    line = next(line["id"] for line in lines if line["note"] == "egress-1")
+    assert "quantity-reported" in json.dumps(server.ask("GET", f"/v1/bill/lines/{line}"))
+
+
+def report(server, name, kind, quantity, *words):
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return berth(server, "quantities", "report", "--id", name, "--queue", "red", "--kind", kind, "--quantity", str(quantity),
+                 "--from", now.strftime("%Y-%m-01T00:00:00Z"), "--to", now.strftime("%Y-%m-01T00:00:00.001Z"), *words)
+
+
 def a_correction_with_a_key_counts_once(server):
     prices = price_file(server, "prices.yaml", PRICES % model_of(server))
     assert berth(server, "prices", "apply", prices).returncode == 0
@@ -263,8 +312,8 @@ def a_budget_that_is_used_up_stops_starts_and_kills_nothing(server):
 
 def main():
     cases = [a_bill_adds_up_and_is_tried_with_other_prices, an_invoice_as_csv_and_as_a_journal_adds_up_to_its_total,
-             what_runs_off_peak_is_discounted_by_a_line_of_its_own, a_correction_with_a_key_counts_once,
-             a_lender_is_not_told_who_borrowed,
+             what_runs_off_peak_is_discounted_by_a_line_of_its_own, what_others_measure_is_on_the_bill_once,
+             a_correction_with_a_key_counts_once, a_lender_is_not_told_who_borrowed,
              every_line_opens_down_to_its_events, a_budget_that_is_used_up_stops_starts_and_kills_nothing]
     failed = 0
     for case in cases:

@@ -19,7 +19,7 @@ from tally import check
 EXAMPLE = os.path.join(os.path.dirname(pypi.HERE), os.pardir, "examples", "client", "submit.py")
 # The generator knows no YAML: of the bodies that may be JSON or YAML it makes functions that send JSON.
 UNREAD = {"POST /v1/jobs", "POST /v1/forecast", "POST /v1/config/diff", "PUT /v1/config", "PUT /v1/prices", "POST /v1/prices/diff",
-          "POST /v1/bill", "POST /v1/rules/test", "PUT /v1/rules"}
+          "POST /v1/bill", "POST /v1/quantities", "POST /v1/rules/test", "PUT /v1/rules"}
 CONFIG = {"gpu_models": {"H100-SXM5-80GB": {"weight": 2}},
           "queues": {"research": {"guaranteed": {"gpus": 4, "gpus.H100-SXM5-80GB": 2}, "queues": {"nlp": {"weight": 3}}},
                      "batch": {"max": {"memory": "64GiB"}, "eviction": {"grace": "90s"}}},
@@ -130,7 +130,7 @@ READS = {"getHealth": [], "getReadiness": [], "getOpenApi": [], "getCluster": []
          "listJobs": [],
          "getJob": [1], "explainJob": [1], "listQueues": [], "getQueue": ["research/nlp"], "explainShare": ["research"],
          "listNodes": [], "getNode": ["n1"], "listMaintenance": [], "getCapacity": [], "getAdvice": [], "getUsage": [],
-         "getPrices": [], "listRules": [], "getBill": [], "listEvents": [], "listAudit": [], "getSnapshot": []}
+         "getPrices": [], "listRules": [], "listQuantities": [], "getBill": [], "listEvents": [], "listAudit": [], "getSnapshot": []}
 NOT_JSON = {"getMetrics": [], "getJobLog": [1]}
 
 

@@ -16,7 +16,9 @@ from tally import check
 
 ROOT = os.path.dirname(os.path.dirname(pypi.HERE))
 CONFIG = {"queues": {"a": {"guaranteed": {"gpus": 4}}, "b": {"max": {"gpus": 7.5}, "queues": {"nlp": {}}}}}
-PRICES = {"currency": "EUR", "prices": [{"valid_from": "2020-01-01", "gpus": {"H100-SXM5-80GB": {"floor": 2.5, "burst": 3}}}]}
+PRICES = {"currency": "EUR", "prices": [{"valid_from": "2020-01-01", "gpus": {"H100-SXM5-80GB": {"floor": 2.5, "burst": 3}},
+                                         "quantities": {"storage": {"unit": "GiB-hours", "price": 0.0001}},
+                                         "off_peak": [{"from": "20:00", "to": "08:00", "zone": "Europe/Paris", "discount": 30}]}]}
 JOB = {"name": "sleeper", "queue": "a", "gpus": 2, "cpus": "0.5", "command": ["sleep", "60"]}
 WAITING = {"name": "waiter", "queue": "b/nlp", "user": "bob", "hold": True, "command": "true"}
 TOMORROW = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
@@ -90,6 +92,9 @@ CALLS = [
     ("listRules", "GET", "/v1/rules", None),
     ("putRules", "PUT", "/v1/rules", {"admission": {"small": {"max_gpus": 500}}}),
     ("testRules", "POST", "/v1/rules/test?since=2020-01-01", {"admission": {"small": {"max_gpus": 0}}}),
+    ("reportQuantities", "POST", "/v1/quantities", {"quantities": [
+        {"id": "nas-7", "queue": "a", "kind": "storage", "quantity": 5, "from": "2024-02-01", "to": "2024-02-02"}]}),
+    ("listQuantities", "GET", "/v1/quantities", None),
     ("closeMonth", "POST", "/v1/months/2020-01/close", None),
     ("correctBill", "POST", "/v1/months/2020-01/corrections", {"queue": "a", "amount_micro": -5, "reason": "a node was lost"}),
     ("listEvents", "GET", "/v1/events?from=1", None),

@@ -55,6 +55,8 @@ constexpr std::array kRules{
     Rule{"getPrices", On::kAnyone, Verb::kSeeQueue},
     Rule{"putPrices", On::kCluster, Verb::kManageBilling},
     Rule{"diffPrices", On::kCluster, Verb::kManageBilling},
+    Rule{"reportQuantities", On::kCluster, Verb::kReportQuantities},
+    Rule{"listQuantities", On::kRows, Verb::kSeeUsage},
     Rule{"getBill", On::kRows, Verb::kSeeUsage},
     Rule{"tryBill", On::kRows, Verb::kSeeUsage},
     Rule{"getBillLine", On::kRows, Verb::kSeeUsage},

@@ -135,7 +135,7 @@ json::object line_view(const billing::InvoiceLine& line) {
           {"job_name", line.job_name},
           {"from", to_iso8601(line.from)},
           {"to", to_iso8601(line.to)},
-          {"unit", name_of(line.unit)},
+          {"unit", billing::unit_text(line)},
           {"quantity", billing::hours_text(line.quantity, line.unit)},
           {"unit_price", money_text(line.unit_price_micro)},
           {"amount", money_text(line.amount_micro)},

@@ -5,6 +5,7 @@
 #include "api/routes/schema.h"
 #include "api/routes/schemas.h"
 #include "billing/rate.h"
+#include "model/quantity_report.h"
 
 namespace berth::api {
 namespace {
@@ -37,6 +38,11 @@ Schema price_document_schema() {
                      {"to?", matching("24:00 if absent; before from: on the next day.", kClock)},
                      {"zone", text("Such as Europe/Paris.")},
                      {"discount", integer("Percent of the price of a job's GPUs.", 1, 100)}}));
+  constexpr const char* kFineMoney = "^[0-9]{1,4}(\\.[0-9]{1,6})?$";
+  const Schema quantity =
+      closed(object("What one unit of it costs.",
+                    {{"unit", matching("Such as GiB-hours.", "^[!-~]{1,40}$")},
+                     {"price", either("Of one unit.", {matching("As a text.", kFineMoney), number("As a number.")})}}));
   const Schema period =
       closed(object("The prices from one day on.",
                     {{"valid_from", matching("The day, in UTC.", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")},
@@ -45,7 +51,8 @@ Schema price_document_schema() {
                      {"memory_gib?", price("An hour of one GiB.")},
                      {"lending_credit?", integer("Percent of the burst price that a lender is credited.", 0, 100)},
                      {"adjustments?", adjustments},
-                     {"off_peak?", list("Windows that do not overlap.", off_peak)}}));
+                     {"off_peak?", list("Windows that do not overlap.", off_peak)},
+                     {"quantities?", map("What is reported, by kind.", quantity)}}));
   return closed(object("A price book (docs/billing.md).", {{"currency", matching("ISO 4217.", "^[A-Z]{3}$")},
                                                            {"prices", list("In the order of their days.", period)}}));
 }
@@ -54,7 +61,7 @@ Schema invoice_line() {
   return object("A line of an invoice.", {{"id", text("Opens it (getBillLine); empty: it cannot be opened.")},
                                           {"queue", text("The queue that pays.")},
                                           {"kind", word_of<billing::LineKind>("What it is for.")},
-                                          {"cause", text("Of a premium or discount.")},
+                                          {"cause", text("Of a premium or discount; the kind of a reported quantity.")},
                                           {"gpu_model", text("Empty: none.")},
                                           {"slice", text("The MIG profile; empty: whole GPUs.")},
                                           {"borrower", text("The queue that used the floor.")},
@@ -63,12 +70,12 @@ Schema invoice_line() {
                                           {"job_name", text("Its name.")},
                                           {"from", time("When these prices began, or the month.")},
                                           {"to", time("When they ended.")},
-                                          {"unit", word_of<billing::Unit>("Of the quantity.")},
+                                          {"unit", text("Of the quantity.")},
                                           {"quantity", text("With at most six decimals.")},
                                           {"unit_price", text("Of one unit.")},
                                           {"amount", text("In the currency; negative: a credit or discount.")},
                                           {"amount_micro", integer("The same in millionths.")},
-                                          {"note", text("Of a correction.")}});
+                                          {"note", text("Of a correction; of a reported quantity, its id.")}});
 }
 
 Schema opened_line() {
@@ -159,6 +166,28 @@ void add_billing_schemas(boost::json::object& schemas) {
                                               {"queue", text("The queue.")},
                                               {"amount", text("Negative: a refund.")},
                                               {"repeated?", boolean("The key was given before; it counts once.")}});
+  constexpr const char* kReportId = "^[!-~]{1,100}$";
+  const Schema report =
+      closed(object("A reported quantity.", {{"id", matching("Of this report: the same one counts once.", kReportId)},
+                                             {"queue", text("The queue that pays.")},
+                                             {"kind", text("As the prices name it.")},
+                                             {"unit?", text("That of the prices; another one is refused.")},
+                                             {"quantity", integer("Whole units.", 1, kMostQuantity)},
+                                             {"from", time("The begin of the time.")},
+                                             {"to", time("Its end, in the same month, until now at most.")}}));
+  schemas["QuantityReports"] =
+      closed(object("Reported quantities.", {{"quantities", list("1 to 1000 reports.", report)}}));
+  schemas["QuantitiesReported"] = object("What was reported.", {{"reported", integer("Reports that are new.")},
+                                                                {"repeated", integer("Reports that were known.")}});
+  const Schema known = object("A reported quantity.", {{"id", text("Of this report.")},
+                                                       {"queue", text("The queue that pays.")},
+                                                       {"kind", text("As the prices name it.")},
+                                                       {"quantity", integer("Whole units.")},
+                                                       {"unit", text("Of the quantity.")},
+                                                       {"from", time("The begin of the time.")},
+                                                       {"to", time("Its end.")},
+                                                       {"user", text("That has reported it.")}});
+  schemas["QuantityList"] = object("Reported quantities.", {{"items", list("By id.", known)}});
   schemas["MonthClosed"] = object("A month that was closed.", {{"month", text("The month.")},
                                                                {"number", text("Of the invoice of the root.")},
                                                                {"hash", text("SHA-256 of that invoice.")},

@@ -6,6 +6,7 @@
 #include "model/document/config_document.h"
 #include "model/document/job_document.h"
 #include "model/document/price_document.h"
+#include "model/document/quantity_report.h"
 
 namespace berth::api {
 namespace {
@@ -44,6 +45,11 @@ boost::json::value config_document(const ClusterConfig& config) { return to_valu
 Result<PriceBook> decode_prices(const http::Request& request, const ZoneSource& zones) {
   if (auto ok = check_json(request); !ok) return ok.error();
   return document::read_prices(request.body, kFile, zones);
+}
+
+Result<std::vector<QuantityReported>> decode_quantities(const http::Request& request) {
+  if (auto ok = check_json(request); !ok) return ok.error();
+  return document::read_quantities(request.body, kFile);
 }
 
 Result<std::vector<AdmissionRule>> decode_rules(const http::Request& request) {

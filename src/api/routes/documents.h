@@ -8,6 +8,7 @@
 #include "api/http/message.h"
 #include "base/result.h"
 #include "model/cluster_config.h"
+#include "model/event.h"
 #include "model/job.h"
 #include "model/price_book.h"
 
@@ -17,6 +18,8 @@ Result<JobSpec> decode_job(const http::Request& request);
 Result<ClusterConfig> decode_config(const http::Request& request);
 
 Result<PriceBook> decode_prices(const http::Request& request, const ZoneSource& zones);
+
+Result<std::vector<QuantityReported>> decode_quantities(const http::Request& request);
 
 Result<std::vector<AdmissionRule>> decode_rules(const http::Request& request);
 boost::json::value rule_document(const AdmissionRule& rule);

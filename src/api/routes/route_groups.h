@@ -27,6 +27,7 @@ void add_usage_routes(http::Router& router, Service& service);
 void add_policy_routes(http::Router& router, Service& service);
 void add_billing_routes(http::Router& router, Service& service);
 void add_audit_routes(http::Router& router, Service& service);
+void add_quantity_routes(http::Router& router, Service& service);
 void add_event_routes(http::Router& router, Service& service);
 void add_snapshot_routes(http::Router& router, Service& service);
 

@@ -57,6 +57,7 @@ http::Router make_router(Service& service) {
   add_usage_routes(router, service);
   add_policy_routes(router, service);
   add_billing_routes(router, service);
+  add_quantity_routes(router, service);
   add_event_routes(router, service);
   add_audit_routes(router, service);
   add_snapshot_routes(router, service);

@@ -19,7 +19,8 @@ namespace json = boost::json;
 
 constexpr const char* kPrices =
     R"({"currency":"EUR","prices":[{"valid_from":"2023-01-01","gpus":{"H100":{"floor":2.5,"burst":3}},)"
-    R"("cpu_core":0.02,"adjustments":{"batch":-20}}]})";
+    R"("cpu_core":0.02,"adjustments":{"batch":-20},"quantities":{"storage":{"unit":"GiB-hours","price":0.0001}},)"
+    R"("off_peak":[{"from":"20:00","to":"08:00","zone":"Europe/Paris","discount":30}]}]})";
 constexpr const char* kJob = R"({"name":"train","queue":"a","tasks":2,"gpus":2,"command":["python3","train.py"]})";
 constexpr const char* kBigJob = R"({"name":"big","queue":"b/nlp","user":"bob","gpus":8,"command":["run"]})";
 constexpr const char* kConfig = R"({"gpu_models":{"H100":{"memory":"80GiB"}},"queues":{"a":{"weight":2},)"
@@ -147,6 +148,12 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"tryBill", {.method = "POST", .target = "/v1/bill?by=user", .body = kPrices}},
       {"getBill", {.target = "/v1/bill?by=job&month=2023-11"}},
       {"getBillLine", {.target = "/v1/bill/lines/1-000000000000?month=2023-11"}},
+      {"reportQuantities",
+       {.method = "POST",
+        .target = "/v1/quantities",
+        .body = R"({"quantities":[{"id":"nas-7","queue":"a","kind":"storage","quantity":5,)"
+                R"("from":"2023-11-01","to":"2023-11-02"}]})"}},
+      {"listQuantities", {.target = "/v1/quantities?queue=a&kind=storage&month=2023-11"}},
       {"closeMonth", {.method = "POST", .target = "/v1/months/2023-10/close"}},
       {"correctBill",
        {.method = "POST",
@@ -791,6 +798,8 @@ TEST_CASE("every operation is for those subjects alone that have a role for it")
       {"getBill", {"ann", "aud", "bob", "lea", "ops"}},
       {"tryBill", {"ann", "aud", "bob", "lea", "ops"}},
       {"getBillLine", {"ann", "aud", "ops"}},
+      {"reportQuantities", {"ops"}},
+      {"listQuantities", {"ann", "aud", "bob", "lea", "ops"}},
       {"closeMonth", {}},
       {"correctBill", {}},
       {"listRules", {"ann", "aud", "ops"}},

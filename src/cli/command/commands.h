@@ -37,6 +37,7 @@ Result<int> run(const PricesOptions& options, Session& session);
 Result<int> run(const PolicyOptions& options, Session& session);
 Result<int> run(const BillOptions& options, Session& session);
 Result<int> run(const InvoiceOptions& options, Session& session);
+Result<int> run(const QuantitiesOptions& options, Session& session);
 Result<std::string> price_body(const std::string& file);  // of a price book, as the server takes it
 Result<int> run(const QueueChangeOptions& options, Session& session);
 Result<int> run(const BindOptions& options, Session& session);

@@ -190,6 +190,11 @@ constexpr std::array kTellings{
               return "access of " + show(e, "subject") + (is_true(e, "blocked") ? " ended" : " no longer ended") +
                      by(e);
             }},
+    Telling{"quantity-reported",
+            [](const Json& e) {
+              return show(e, "quantity") + " " + show(e, "unit") + " of " + show(e, "quantity_kind") + " for queue " +
+                     show(e, "queue") + ", report " + show(e, "id") + by(e);
+            }},
     Telling{"job-submitted", &submitted},
     Telling{"job-hold-changed",
             [](const Json& e) { return job(e) + (is_true(e, "held") ? " held" : " released") + by(e); }},

@@ -23,9 +23,10 @@ std::string invoice_text(const Json& bill, std::size_t width) {
                {"LINE"}});
   for (const Json& line : items(bill, "lines")) {
     const std::string job = integer(line, "job") > 0 ? show(line, "job") : "";
-    table.add({show(line, "queue"), show(line, "user"), job, show(line, "kind"), show(line, "gpu_model"),
-               show(line, "quantity"), show(line, "unit"), show(line, "unit_price"), show(line, "amount"),
-               show(line, "id")});
+    const std::string cause = show(line, "cause");
+    table.add({show(line, "queue"), show(line, "user"), job, show(line, "kind") + (cause.empty() ? "" : " " + cause),
+               show(line, "gpu_model"), show(line, "quantity"), show(line, "unit"), show(line, "unit_price"),
+               show(line, "amount"), show(line, "id")});
   }
   const std::string number = show(bill, "number");
   const std::string head = number.empty() ? "not closed: amounts may change\n"

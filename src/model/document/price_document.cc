@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::size_t kMoneyDecimals = 4;
 
-// Returns the amount of digits with at most four decimals, in micro units; nothing if the text is something else or
+// Returns the amount of digits with at most so many decimals, in micro units; nothing if the text is something else or
 // does not fit.
-std::optional<std::int64_t> micro_of(std::string_view text) {
+std::optional<std::int64_t> micro_of(std::string_view text, std::size_t most_decimals) {
   const std::size_t point = std::min(text.find('.'), text.size());
   const std::string_view whole = text.substr(0, point);
   std::string decimals(point < text.size() ? text.substr(point + 1) : std::string_view());
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (whole.empty() || whole.size() > 18 || decimals.size() > kMoneyDecimals ||
+  if (whole.empty() || whole.size() > 18 || decimals.size() > most_decimals ||
       (point < text.size() && decimals.empty()))
     return std::nullopt;
   if (!std::all_of(whole.begin(), whole.end(), is_digit) || !std::all_of(decimals.begin(), decimals.end(), is_digit))
@@ -103,6 +103,19 @@ OffPeak read_off_peak(const Value& body) {
   return window;
 }
 
+QuantityPrice read_quantity(const std::string& kind, const Value& body) {
+  QuantityPrice price{kind, "", 0};
+  body.map({
+      {"unit", [&](const Value& v) { price.unit = v.string(); }},
+      {"price", [&](const Value& v) { price.price_micro = read_money(v, kMostQuantityPriceMicro, 6); }},
+  });
+  for (const char* key : {"unit", "price"}) {
+    if (body.node().find(key) == nullptr)
+      body.refuse(std::string(key) + " is missing; write {unit: GiB-hours, price: 0.0001}");
+  }
+  return price;
+}
+
 PricePeriod read_period(const Value& body) {
   PricePeriod period;
   body.map({
@@ -120,12 +133,19 @@ PricePeriod read_period(const Value& body) {
        }},
       {"off_peak",
        [&](const Value& v) { v.each_item([&](const Value& one) { period.off_peak.push_back(read_off_peak(one)); }); }},
+      {"quantities",
+       [&](const Value& v) {
+         v.each_entry(
+             [&](const Entry& entry, const Value& one) { period.quantities.push_back(read_quantity(entry.key, one)); });
+       }},
   });
   if (body.node().find("valid_from") == nullptr)
     body.refuse("prices need the day from which they count, such as valid_from: 2026-11-01");
   std::sort(period.gpus.begin(), period.gpus.end(), [](const auto& a, const auto& b) { return a.model < b.model; });
   std::sort(period.adjustments.begin(), period.adjustments.end(),
             [](const auto& a, const auto& b) { return a.cause < b.cause; });
+  std::sort(period.quantities.begin(), period.quantities.end(),
+            [](const auto& a, const auto& b) { return a.kind < b.kind; });
   return period;
 }
 
@@ -194,6 +214,14 @@ Node period_node(const PricePeriod& period) {
   Node off_peak = list_node();
   for (const OffPeak& window : period.off_peak) off_peak.items.push_back(off_peak_node(window));
   if (!period.off_peak.empty()) body.set("off_peak", std::move(off_peak));
+  Node quantities = map_node();
+  for (const QuantityPrice& price : period.quantities) {
+    Node one = map_node();
+    one.set("unit", string_node(price.unit));
+    one.set("price", plain_node(money_text(price.price_micro)));
+    quantities.set(price.kind, std::move(one));
+  }
+  if (!period.quantities.empty()) body.set("quantities", std::move(quantities));
   return body;
 }
 
@@ -243,15 +271,15 @@ std::vector<std::string> zone_changes(const PriceBook& from, const PriceBook& to
 
 }  // namespace
 
-std::int64_t read_money(const Value& value, std::int64_t most) {
+std::int64_t read_money(const Value& value, std::int64_t most, std::size_t most_decimals) {
   const std::string text = value.string();
-  const auto micro = micro_of(text);
+  const auto micro = micro_of(text, most_decimals);
   const std::string range = "between 0 and " + std::to_string(most / kMicro);
   if (!micro && text.starts_with('-'))
     value.refuse("'" + text.substr(0, 80) + "' is negative; give an amount " + range);
   else if (!micro || *micro > most)
-    value.refuse("'" + text.substr(0, 80) + "' is no amount of money " + range +
-                 " with at most four decimals; write it as 2.5");
+    value.refuse("'" + text.substr(0, 80) + "' is no amount of money " + range + " with at most " +
+                 (most_decimals == kMoneyDecimals ? "four" : "six") + " decimals; write it as 2.5");
   return micro && *micro <= most ? *micro : 0;
 }
 

@@ -16,8 +16,8 @@ namespace berth::document {
 
 inline constexpr std::int64_t kMostBudgetMicro = 1'000'000'000'000 * kMicro;
 
-// Reads "2.5" as 2'500'000 micro units. Refuses a sign, more than four decimals and more than `most`.
-std::int64_t read_money(const Value& value, std::int64_t most);
+// Reads "2.5" as 2'500'000 micro units. Refuses a sign, more decimals (4 or 6) and more than `most`.
+std::int64_t read_money(const Value& value, std::int64_t most, std::size_t most_decimals = 4);
 
 // Returns the price book in `text`, which keeps all rules of mistakes_in(). An error has a line for each mistake,
 // FILE:LINE:COLUMN: PATH: what is wrong; what would be right. `zones` knows the zones of off-peak windows; if it is

@@ -266,6 +266,7 @@ class Checker : public Witness {
   void on(const PricesApplied&) {}
   void on(const MonthClosed&) {}
   void on(const BillCorrected&) {}
+  void on(const QuantityReported&) {}
   void on(const BudgetMarked&) {}
   void on(const QueueChanged& event);
   void on(const QueueChangeEnded& event);

@@ -26,6 +26,7 @@ const kTable = {
   'confirm-clock': '------aa',
   'manage-tokens': '-------a',
   'manage-billing': '----a--a',
+  'report-quantities': '----a-aa',
   'manage-rules': '---a---a',
   'change-queue': '---a--aa',
   'manage-roles': '--aa---a',
