@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "sim/report/bills.h"
 #include "sim/report/escape.h"
 #include "sim/report/headline.h"
 #include "sim/report/page_data.h"
@@ -386,6 +387,7 @@ std::string report_page(const ReportInput& input, const std::vector<MeasuredRun>
       "<div id=\"legend\"></div><div id=\"grid\"></div></section>";
   html += "<section id=\"gantt\" hidden><h2>The fleet by queue</h2><div id=\"gantt-body\"></div></section>";
   html += "<section><h2>Policies</h2>" + policy_table(runs, policies) + refusals_html(runs, policies) + "</section>";
+  html += bills_section(runs);
   html += comparison_section(runs, policies) + group_section(runs, policies) + input_section(input);
   html.append(kReading);
   html += element("<footer>berth ", input.version, "</footer></main><script type=\"application/json\" id=\"data\">");

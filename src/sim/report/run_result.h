@@ -30,6 +30,22 @@ struct ArrivedJob {
   bool started = false;
 };
 
+// What a queue would have paid for a run by one price book, in micro units of its currency. Its children are not in it.
+struct QueueBill {
+  std::string queue;
+  std::int64_t floor_micro = 0;   // used, idle or lent
+  std::int64_t burst_micro = 0;   // used beyond the floor
+  std::int64_t credit_micro = 0;  // never above 0: for floor that others used
+  std::int64_t other_micro = 0;   // premiums, discounts, cores and memory
+  std::int64_t total_micro = 0;
+};
+
+struct BookBill {
+  std::string book;  // its file
+  std::string currency;
+  std::vector<QueueBill> queues;  // by name
+};
+
 struct RunResult {
   std::string policy;
   std::uint64_t seed = 0;
@@ -48,6 +64,7 @@ struct RunResult {
   std::vector<FairnessSample> fairness;                  // may be empty
   BreachTimes guarantees_breached = {};
   std::optional<EnergyUse> energy = {};  // only if watts are given
+  std::vector<BookBill> bills = {};      // in the order of --prices; empty if none are given
   std::vector<GanttBar> gantt;           // may be empty
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/report/bills.h"
 #include "sim/report/curves.h"
 #include "sim/report/escape.h"
 #include "sim/trace/fields.h"
@@ -115,6 +116,7 @@ json::object run_object(const MeasuredRun& run) {
   object["by_size"] = groups_array(run.measures.by_size);
   object["by_queue"] = groups_array(run.measures.by_queue);
   object["by_class"] = groups_array(run.measures.by_class);
+  if (!run.result->bills.empty()) object["bills"] = bills_array(*run.result);
   const RunCurves curves = curves_of(*run.result, kSummaryStretches, run.result->end_ms);
   object["over_time"] = over_time(curves);
   object["over_load"] = over_load(curves);

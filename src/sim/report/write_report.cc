@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "sim/report/bills.h"
 #include "sim/report/escape.h"
 #include "sim/report/metrics.h"
 #include "sim/report/report_page.h"
@@ -138,7 +139,15 @@ std::string terminal_table(const std::vector<RunResult>& results) {
       rows.push_back(std::move(row));
     }
   }
-  return aligned(rows) + refusals_text(runs) + unlike_jobs_text(runs) + blind_to_seeds_text(runs);
+  std::string text = aligned(rows) + refusals_text(runs) + unlike_jobs_text(runs) + blind_to_seeds_text(runs);
+  for (const BillTable& table : bill_tables(runs)) {
+    Rows visible = table.rows;
+    for (auto& row : visible) {
+      for (std::string& cell : row) cell = visible_text(cell);
+    }
+    text += "\nbill of " + visible_text(table.title) + ":\n" + aligned(visible);
+  }
+  return text;
 }
 
 Result<void> prepare_report(const std::string& folder) {

@@ -42,6 +42,8 @@ constexpr const char* kFooter = R"(Examples
     berth simulate --from-log /var/lib/berth --policy berth --policy my-policy.yaml --report out
   The same under a configuration before it is applied:
     berth simulate --from-log /var/lib/berth --config cluster.yaml --report out
+  What the same jobs would have cost and earned by two price books:
+    berth simulate --from-log /var/lib/berth --prices prices.yaml --prices spot.yaml --report out
   Every cycle that decided something, run again on the state that was; with --config under other knobs:
     berth simulate --from-log /var/lib/berth --replay
 
@@ -53,7 +55,7 @@ constexpr unsigned kMostThreads = 1024;
 
 struct Options {
   std::string jobs, nodes, arrivals, overlay, config, from_log, format, days, load, seeds, report, title;
-  std::vector<std::string> policies;
+  std::vector<std::string> policies, prices;
   std::string tenant = "default";
   std::int64_t gpus_per_node = 0;
   std::int64_t gpus_of_silent_node = 0;
@@ -71,6 +73,7 @@ struct Input {
   std::optional<PolicySpec> trial;   // the policy of --config
   std::optional<Arrivals> arrivals;
   std::vector<std::uint64_t> seeds;
+  std::vector<RunPrices> prices;
 };
 
 void declare(CLI::App& app, Options& options) {
@@ -86,6 +89,9 @@ void declare(CLI::App& app, Options& options) {
       ->allow_extra_args(false);
   app.add_option("--config", options.config,
                  "cluster.yaml to try: its scheduling is one more policy, its queues replace the trace's");
+  app.add_option("--prices", options.prices,
+                 "Price book to bill the runs by, at its last prices; several are compared with the first")
+      ->allow_extra_args(false);
   app.add_option("--report", options.report, "Folder for summary.json, jobs.csv and report.html");
   app.add_option("--days", options.days, "Only jobs submitted on these days of the trace, such as 22-58");
   app.add_option("--load", options.load, "Factor of load: submission times are divided by it");
@@ -293,6 +299,21 @@ Result<Arrivals> read_order(const Options& options, Trace& trace) {
   return arrivals;
 }
 
+Result<void> read_price_books(const Options& options, Input& input) {
+  if (options.prices.empty()) return {};
+  if (!options.arrivals.empty())
+    return invalid("--arrivals is an order without times: --prices has no meaning with it");
+  if (options.gpus_only) return invalid("--gpus-only sets GPU models aside: --prices needs them");
+  for (const std::string& path : options.prices) {
+    std::string note;
+    auto prices = read_run_prices(path, note);
+    if (!prices) return prices.error();
+    input.prices.push_back(std::move(*prices));
+    input.trace.notes.push_back(std::move(note));
+  }
+  return {};
+}
+
 Result<Input> read_input(const Options& options) {
   Input input;
   if (!options.arrivals.empty() && (!options.days.empty() || !options.load.empty())) {
@@ -325,6 +346,7 @@ Result<Input> read_input(const Options& options) {
     if (auto sound = check_queues(input.queues, options.strict, input.trace); !sound) return sound.error();
   }
   if (auto chosen = choose_seeds(options, input); !chosen) return chosen.error();
+  if (auto read = read_price_books(options, input); !read) return read.error();
   return input;
 }
 
@@ -424,12 +446,15 @@ Result<void> simulate(const Options& options, const std::string& command) {
   }
   const auto workload = make_workload(input->trace, input->queues);
   if (!workload) return workload.error();
+  for (const RunPrices& one : input->prices) {
+    if (auto priced = check_models(one, workload->gpu_models); !priced) return priced;
+  }
   note_what_never_runs(*workload, input->trace);
   say_what_was_read(input->trace);
 
   const auto start = std::chrono::steady_clock::now();
   ProgressBar bar;
-  const Experiment experiment{*workload, *policies, input->seeds, *orders, threads_of(options)};
+  const Experiment experiment{*workload, *policies, input->seeds, *orders, threads_of(options), input->prices};
   const auto runs = run_all(experiment, [&](std::int64_t done, std::int64_t all) { bar.show(done, all); });
   bar.clear();
   if (!runs) return runs.error();

@@ -38,7 +38,9 @@ void order_leaves_by(const AttainedServiceConfig& attained_service, ClusterConfi
 // The control plane of the product around a policy, without a store: records are folded and then dropped.
 class ControlPlane {
  public:
-  explicit ControlPlane(const RunOrder& order) : view_(order.workload, submissions_), order_(order) {}
+  explicit ControlPlane(const RunOrder& order) : view_(order.workload, submissions_), order_(order) {
+    if (order.prices != nullptr) biller_.emplace(*order.prices, order.workload);
+  }
 
   Result<void> start() {
     auto policy = make_cycle_policy(order_.policy, {order_.workload, submissions_, view_, order_.seed});
@@ -69,6 +71,12 @@ class ControlPlane {
     view_.on_record(record);
     policy_->on_record(record);
     meter_.apply(record);
+    if (biller_) biller_->apply(record);
+  }
+
+  Result<std::vector<BookBill>> bills(Timestamp now) {
+    if (!biller_) return std::vector<BookBill>();
+    return biller_->bills(now);
   }
 
   // Returns the energy from the first event to this one.
@@ -131,6 +139,7 @@ class ControlPlane {
   state::State state_;
   control::IterationMemory memory_;
   billing::Meter meter_;
+  std::optional<RunBiller> biller_;
 };
 
 // --- by the clock ---
@@ -163,6 +172,9 @@ class ClockRun {
     if (const auto& wrong = fleet_.violation()) return Error{ErrorCode::kCorrupt, *wrong};
     RunResult result = recorder_.finish();
     result.energy = plane_.energy();
+    auto bills = plane_.bills(now_);
+    if (!bills) return bills.error();
+    result.bills = std::move(*bills);
     return result;
   }
 

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "sim/report/run_result.h"
 #include "sim/simulate/policy_spec.h"
+#include "sim/simulate/run_prices.h"
 #include "sim/simulate/workload.h"
 
 namespace berth::sim {
@@ -19,7 +20,8 @@ struct RunOrder {
   const PolicySpec& policy;
   std::uint64_t seed = 0;
   bool gantt = false;
-  std::atomic<std::int64_t>* done = nullptr;  // number of completed jobs, for a progress bar
+  std::atomic<std::int64_t>* done = nullptr;       // number of completed jobs, for a progress bar
+  const std::vector<RunPrices>* prices = nullptr;  // by which a run by the clock is billed; null: by none
 };
 
 // Runs the workload by the times of its trace until every job that can finish has finished. Error kUnavailable: the

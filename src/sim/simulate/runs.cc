@@ -42,7 +42,7 @@ std::int64_t jobs_of_all(const Experiment& experiment) {
 }
 
 Result<RunResult> run_one(const Experiment& experiment, const OneRun& run, std::atomic<std::int64_t>& done) {
-  const RunOrder order{experiment.workload, *run.policy, run.seed, run.gantt, &done};
+  const RunOrder order{experiment.workload, *run.policy, run.seed, run.gantt, &done, &experiment.prices};
   return experiment.arrivals.empty() ? run_by_clock(order) : run_in_order(order, experiment.arrivals.at(run.seed));
 }
 

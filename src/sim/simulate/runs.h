@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "sim/report/run_result.h"
 #include "sim/simulate/policy_spec.h"
+#include "sim/simulate/run_prices.h"
 #include "sim/simulate/workload.h"
 
 namespace berth::sim {
@@ -21,6 +22,7 @@ struct Experiment {
   // By seed: indexes into workload.jobs in order of arrival. Empty: by the times of the trace.
   std::map<std::uint64_t, std::vector<std::size_t>> arrivals;
   unsigned threads = 1;
+  std::vector<RunPrices> prices = {};  // each run is billed by each of them
 };
 
 // Called now and then from one thread, with the number of completed jobs and of all jobs, over all runs.

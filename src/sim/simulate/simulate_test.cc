@@ -308,6 +308,40 @@ TEST_CASE("no policy ever holds more than the fleet has, and all that can finish
   }
 }
 
+TEST_CASE("a run is billed queue by queue: who holds the floor pays for it, and is credited for what it lends") {
+  TraceJob mine = job("mine", 0, 3600, 1);
+  TraceJob theirs = job("theirs", 0, 3600, 3);
+  theirs.tenant = "guests";
+  Trace trace = trace_of("1x4xH100", {mine, theirs});
+  OverlayQueue lab;
+  lab.name = "lab";
+  lab.guaranteed_milli = 2000;
+  const auto workload = make_workload(trace, {lab});
+  REQUIRE(workload.has_value());
+  PriceBook book{"EUR", {}};
+  PricePeriod& period = book.periods.emplace_back();
+  period.gpus = {{"H100", 2'000'000, 3'000'000, {}}};
+  period.lending_credit_percent = 60;
+  const std::vector<RunPrices> prices{{"a.yaml", book}, {"b.yaml", book}};
+  REQUIRE(check_models(prices.front(), workload->gpu_models).has_value());
+  CHECK_FALSE(check_models(prices.front(), {"V100"}).has_value());
+  const PolicySpec spec = policy("berth");
+  const auto result = run_by_clock({*workload, spec, 42, false, nullptr, &prices});
+  REQUIRE(result.has_value());
+  REQUIRE_EQ(result->bills.size(), 2);
+  REQUIRE_EQ(result->bills[1].queues.size(), 2);
+  CHECK_EQ(result->bills[0].book, "a.yaml");
+  const QueueBill& guests = result->bills[1].queues[0];
+  const QueueBill& of_lab = result->bills[1].queues[1];
+  CHECK_EQ(guests.queue, "guests");
+  // It borrows 3 GPUs: 2 that back no floor, and 1 of lab's.
+  CHECK(guests.burst_micro / 10'000 == 900);
+  CHECK_EQ(guests.total_micro, guests.burst_micro);
+  CHECK(of_lab.floor_micro / 10'000 == 400);
+  CHECK(of_lab.credit_micro / 10'000 == -180);
+  CHECK_EQ(of_lab.total_micro, of_lab.floor_micro + of_lab.credit_micro);
+}
+
 TEST_CASE("jobs of a million workers that fit nowhere cost no memory") {
   std::vector<TraceJob> jobs;
   for (int i = 0; i < 2000; ++i) {
