@@ -62,6 +62,8 @@ constexpr auto kDirectives = std::to_array<Directive>({
     {.verb = "capacity", .options = "idle-for"},
     {.verb = "advise"},
     {.verb = "share", .names = "QUEUE", .fewest = 1, .most = 1},
+    {.verb = "prices"},
+    {.verb = "invoice", .names = "[QUEUE]", .most = 1},
     {.verb = "jobs"},
     {.verb = "queues"},
 });

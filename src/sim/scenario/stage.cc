@@ -52,6 +52,7 @@ void Stage::check() {
 Stage::Done Stage::act(const Line& line, const std::vector<std::string>& below) {
   const std::string_view verb = line.verb;
   if (verb == "cluster") return configure(below);
+  if (verb == "prices") return apply_prices(below);
   if (!below.empty())
     return invalid(shown(below.front()) + " stands below " + std::string(verb) +
                    ", which takes no lines; an empty line ends a block");
@@ -65,6 +66,7 @@ Stage::Done Stage::act(const Line& line, const std::vector<std::string>& below) 
   if (verb == "capacity") return tell_capacity(line);
   if (verb == "advise") return tell_advice(), Done();
   if (verb == "share") return explain_share(line);
+  if (verb == "invoice") return tell_invoice(line);
   if (verb == "exit") return exit(line);
   if (verb == "gpu") return gpu_health(line);
   if (verb == "image") return change_images(line);
@@ -91,7 +93,7 @@ void Stage::on_answer(const Answer& answer) {
   const control::Reply& reply = answer.reply.value();
   if (reply.unchanged) say_first("nothing changes");
   if (reply.version > 0 && !reply.unchanged)
-    say_first("configuration " + std::to_string(reply.version) + " is in force");
+    say_first((pricing_ ? "price book " : "configuration ") + std::to_string(reply.version) + " is in force");
   for (const control::DrainedJob& job : reply.drained) {
     if (!job.leaves) said_.push_back(name_of_job(job.job) + " stays until it is over");
   }

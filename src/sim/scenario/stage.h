@@ -51,6 +51,8 @@ class Stage : private Witness {
   Done why(const Line& line);
   Done tell_capacity(const Line& line);
   void tell_advice();
+  Done apply_prices(const std::vector<std::string>& below);
+  Done tell_invoice(const Line& line);
   Done on_job(const Line& line);
   void list_jobs();
   void list_queues();
@@ -90,6 +92,7 @@ class Stage : private Witness {
   std::set<JobId> cancelled_by_berth_;            // jobs that end with their service or array, or for its update
   std::set<JobId> scaling_down_;                  // jobs that were asked to scale down and have not yet
   std::string submitting_;
+  bool pricing_ = false;  // the answer that is awaited is of a price book
   std::vector<std::string> said_;
   ClusterConfig config_;
   World world_;
