@@ -88,6 +88,7 @@ CALLS = [
     ("diffPrices", "POST", "/v1/prices/diff", PRICES),
     ("putPrices", "PUT", "/v1/prices", PRICES),
     ("getBill", "GET", "/v1/bill?by=kind", None),
+    ("getBillLine", "GET", "/v1/bill/lines/1-000000000000", None),  # there is none: documented
     ("tryBill", "POST", "/v1/bill", PRICES),
     ("listRules", "GET", "/v1/rules", None),
     ("putRules", "PUT", "/v1/rules", {"admission": {"small": {"max_gpus": 500}}}),
