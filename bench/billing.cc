@@ -301,12 +301,12 @@ void keep_sampled(EventsOfJobs& kept, std::map<std::uint32_t, store::Record>& no
   constexpr std::uint64_t kEvery = 45'007;
   for (const EventRecord& event : events) {
     if (const auto* node = std::get_if<NodeRegistered>(&event.event))
-      nodes.emplace(node->node.index(), store::to_record(event, 1));
+      nodes.emplace(node->node.value(), store::to_record(event, 1));
     const JobId job = job_of(event.event);
     if (!job.valid() || job.value() % kEvery != 1) continue;
     std::vector<store::Record>& own = kept[job];
     if (const auto* started = std::get_if<AttemptStarted>(&event.event))
-      own.insert(own.begin(), nodes.at(started->placements.front().node.index()));
+      own.insert(own.begin(), nodes.at(started->placements.front().node.value()));
     own.push_back(store::to_record(event, 1));
   }
 }

@@ -88,12 +88,12 @@ TEST_CASE("differences of price books are told by day and path") {
 TEST_CASE("off-peak windows are read, written, compared, and keep the clocks of their zones") {
   const std::string night = "{days: [fri, sat], from: 20:00, to: 08:00, zone: Europe/Paris, discount: 30}";
   const std::string text =
-      with_change("lending_credit: 60", "off_peak: [" + night + ", {days: [sun], zone: UTC, discount: 50}]");
+      with_change("lending_credit: 60", "off_peak: [" + night + ", {days: [wed], zone: UTC, discount: 50}]");
   const PriceBook book = read_prices(text, "a", some_zones).value();
   REQUIRE_EQ(book.periods[0].off_peak.size(), 2);
   const OffPeak read{{Weekday::kFriday, Weekday::kSaturday}, 1200, 480, "Europe/Paris", 30};
   CHECK(book.periods[0].off_peak[0] == read);
-  CHECK(book.periods[0].off_peak[1] == OffPeak{{Weekday::kSunday}, 0, kDayMinutes, "UTC", 50});
+  CHECK(book.periods[0].off_peak[1] == OffPeak{{Weekday::kWednesday}, 0, kDayMinutes, "UTC", 50});
   REQUIRE_EQ(book.zones.size(), 2);
   CHECK(book.zones[0] == some_zones("Europe/Paris"));
   CHECK(read_prices(prices_to_yaml(book), "again", some_zones).value() == book);

@@ -37,7 +37,7 @@ Stage::Done Stage::apply_prices(const std::vector<std::string>& below) {
   for (const std::string& line : below) indent = std::min(indent, line.find_first_not_of(' '));
   std::string text;
   for (const std::string& line : below) text += line.substr(std::min(indent, line.size())) + "\n";
-  auto book = document::read_prices(text, "prices");
+  auto book = document::read_prices(text, "prices", nullptr);  // a scenario has no time zones
   if (!book) return book.error();
   pricing_ = true;
   ask(ApplyPrices{std::move(*book), "operator"});

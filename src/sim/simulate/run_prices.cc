@@ -8,6 +8,7 @@
 #include "billing/rate.h"
 #include "model/document/price_document.h"
 #include "sim/trace/bytes.h"
+#include "timezone/time_zones.h"
 
 namespace berth::sim {
 namespace {
@@ -31,6 +32,7 @@ std::int64_t& part_of(QueueBill& bill, billing::LineKind kind) {
     case billing::LineKind::kCpu:
     case billing::LineKind::kMemory:
     case billing::LineKind::kCorrection:
+    case billing::LineKind::kReported:
       break;
   }
   return bill.other_micro;
@@ -41,7 +43,7 @@ std::int64_t& part_of(QueueBill& bill, billing::LineKind kind) {
 Result<RunPrices> read_run_prices(const std::string& path, std::string& note) {
   const auto text = read_file(path, kMostPriceBytes);
   if (!text) return text.error();
-  auto book = document::read_prices(*text, path);
+  auto book = document::read_prices(*text, path, timezone::zone_of);
   if (!book) return book.error();
   RunPrices prices{path, {book->currency, {std::move(book->periods.back())}}};
   note = path + ": its last prices, those from " + to_iso8601(prices.book.periods.front().valid_from).substr(0, 10) +
