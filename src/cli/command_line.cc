@@ -795,6 +795,7 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--client-ca", "FILE", "authorities of client certificates, PEM"},
     ElsewhereFlag{"serve dev", "--socket", "PATH", "Unix socket to serve on as well, or none"},
     ElsewhereFlag{"serve dev", "--port", "PORT", "port to serve on"},
+    ElsewhereFlag{"serve dev", "--url", "URL", "this server as others reach it"},
     ElsewhereFlag{"serve dev", "--rate-limit", "N/N", "requests of each subject, per second and at once"},
     ElsewhereFlag{"serve dev", "--rate-limit-unknown", "N/N", "and of each address without a good token"},
     ElsewhereFlag{"serve dev", "--keep-finished", "TIME", "how long finished jobs' output is kept"},
