@@ -84,7 +84,7 @@ struct Stretch {
   Timestamp from;
   Timestamp to;
   JobUse rate;    // per millisecond; of floors gpu_milli_ms alone
-  Seq began = 0;  // the event; 0: the month or its prices began, or what is counted did
+  Seq began = 0;  // the event; 0: the month, its prices or a window began, or what is counted did
   Seq ended = 0;  // the event; 0: they ended, or it goes on
 };
 

@@ -233,9 +233,9 @@ Result<billing::OpenedLine> BillingDesk::open(const api::LineQuestion& question,
   const auto in_force = book_for(*month, facts);
   if (!in_force) return in_force.error();
   return with_ledger(*month, in_force->book, facts, Freshness::kKeep, [&](Kept& kept) -> Result<billing::OpenedLine> {
-    if (job->valid() && !kept.ledger.knows(*job))
-      return not_found("the bill of " + month->name + " has no line " + question.line.substr(0, 80));
-    const auto made = billing::make_invoice(kept.ledger, {"", *month, in_force->book, in_force->version, *job});
+    // A correction may name a job of an earlier month; its line stands beside those of no job.
+    const JobId beside = job->valid() && kept.ledger.knows(*job) ? *job : JobId::none();
+    const auto made = billing::make_invoice(kept.ledger, {"", *month, in_force->book, in_force->version, beside});
     if (!made) return made.error();
     return open_in(kept, *made, in_force->book, question);
   });
