@@ -56,6 +56,9 @@ class ControlPlane {
     const std::vector<Command> commands = {ApplyConfig{std::move(config), "simulate"}};
     const control::Iteration iteration = run_iteration({}, commands, WithCycle::kNo);
     if (!iteration.replies.front()) return iteration.replies.front().error();
+    if (biller_) {  // floors are paid for from here on
+      for (const EventRecord& record : iteration.records) biller_->apply(record);
+    }
     return {};
   }
 
