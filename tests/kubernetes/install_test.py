@@ -106,7 +106,7 @@ def without_the_right_to_queue_objects_it_runs(cluster, kubeconfig):
             fleet.wait_bound("g", 2)
             said = "does not let this user: list queues.berth.dev, create queues.berth.dev, patch queues.berth.dev, delete queues.berth.dev"
             wait_until(lambda: said in fleet.server.tail(), fleet.server.tail)
-            assert "kubectl get queues" in fleet.berth("status"), fleet.berth("status")
+            wait_until(lambda: "kubectl get queues" in fleet.berth("status"), lambda: fleet.berth("status"), 30)
             wait_until(lambda: "queues are not shown as objects: " in fleet.server.tail(), fleet.server.tail, 30)
             assert not cluster.items(queues)
     finally:
