@@ -57,8 +57,8 @@ PerHour price_per_hour(const JobSpec& spec, const PricePeriod& prices, const Gpu
 
 // Returns the off-peak time from now to the time limit, each millisecond times its discount in percent.
 Int128 off_peak_percent_ms(const PriceBook& book, const PricePeriod& prices, Timestamp now, std::int64_t limit_s) {
-  constexpr std::int64_t kLongest_s = std::int64_t{10} * 366 * 86'400;
-  const Timestamp end = now + std::min(limit_s, kLongest_s) * 1000;
+  constexpr std::int64_t kLongestS = std::int64_t{10} * 366 * 86'400;
+  const Timestamp end = now + std::min(limit_s, kLongestS) * 1000;
   Int128 sum = 0;
   for (const OffPeak& window : prices.off_peak) {
     const TimeZone* zone = book.zone(window.zone);

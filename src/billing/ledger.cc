@@ -564,9 +564,9 @@ std::vector<JobUse> Ledger::uses(Wanted&& wanted) const {
     const Timestamp since = std::max(job->since, window_.from);
     for (const JobUse& rate : job->rates) {
       if (is_nothing(rate) || now_ >= window_.to) continue;
-      each_part_ahead(since, [&](std::uint32_t part, std::int64_t ms) {
+      each_part_ahead(since, [&, job_id = id](std::uint32_t part, std::int64_t ms) {
         JobUse kind = rate;
-        kind.job = id;
+        kind.job = job_id;
         kind.part = part;
         uses.push_back(kind_of_use(kind));
         add_use(uses.back(), rate, ms);

@@ -6,6 +6,7 @@
 
 #include "cli/command/commands.h"
 #include "cli/command/document_body.h"
+#include "cli/command/job_words.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/printable.h"
