@@ -80,6 +80,19 @@ Followed followed_by(const InvoiceLine& line, const Ledger& ledger) {
   return what;
 }
 
+namespace {
+
+// Returns true if the second stretch goes on with the first: an off-peak window began or ended between them, and no
+// event did.
+bool goes_on(const Stretch& first, const Stretch& second) {
+  return first.to == second.from && first.ended == 0 && second.began == 0 &&
+         first.rate.gpu_milli_ms == second.rate.gpu_milli_ms &&
+         first.rate.units_milli_ms == second.rate.units_milli_ms &&
+         first.rate.cpu_milli_ms == second.rate.cpu_milli_ms && first.rate.memory_mib_ms == second.rate.memory_mib_ms;
+}
+
+}  // namespace
+
 std::vector<BilledStretch> bill_stretches(const FoundLine& found, std::int64_t quantity_before,
                                           const std::vector<Stretch>& stretches) {
   const InvoiceLine& line = found.line;
@@ -96,7 +109,15 @@ std::vector<BilledStretch> bill_stretches(const FoundLine& found, std::int64_t q
     exact += Int128{next.quantity} * line.unit_price_micro;
     next.amount_micro = static_cast<std::int64_t>((2 * exact + hour) / (2 * hour) - before);
     if (is_negative(line.kind)) next.amount_micro = -next.amount_micro;
-    billed.push_back(next);
+    if (billed.empty() || !goes_on(billed.back().stretch, one)) {
+      billed.push_back(next);
+      continue;
+    }
+    BilledStretch& last = billed.back();
+    last.stretch.to = one.to;
+    last.stretch.ended = one.ended;
+    last.quantity = checked_add(last.quantity, next.quantity);
+    last.amount_micro = checked_add(last.amount_micro, next.amount_micro);
   }
   return billed;
 }

@@ -178,7 +178,7 @@ TEST_CASE("a line of a job names the events of the job, and a correction its own
   int corrections = 0;
   for (const billing::InvoiceLine& line : bill->lines) {
     const auto opened = desk.open({"2026-11", billing::line_id(line)}, facts);
-    REQUIRE(opened.has_value());
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
     if (line.kind == billing::LineKind::kCorrection) {
       ++corrections;
       REQUIRE_EQ(opened->events.size(), 1);
@@ -187,6 +187,7 @@ TEST_CASE("a line of a job names the events of the job, and a correction its own
       ++jobs;
       for (const EventRecord& event : opened->events) CHECK_EQ(job_of(event.event), line.job);
       CHECK(std::holds_alternative<JobSubmitted>(opened->events.front().event));
+      if (line.cause == billing::kOffPeak) continue;  // its stretches begin and end with the windows, too
       for (const billing::BilledStretch& one : opened->stretches) {
         if (one.stretch.began == 0) CHECK((one.stretch.from == line.from));
         if (one.stretch.ended == 0) CHECK((one.stretch.to == line.to));
