@@ -4,14 +4,13 @@ it, a flood of denials that makes few records, and a stream for collectors."""
 import http.client
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
 import time
 
 import tally
-from server import Problem, Server, berth_binary, fresh_directory
+from server import Problem, berth_binary, discard, start_with
 
 CONFIG = "cluster: test\nqueues:\n  red: {guaranteed: {gpus: 4}}\n  blue: {guaranteed: {gpus: 4}}\n"
 SECRET = "hush-hush"
@@ -49,18 +48,7 @@ class Subject:
 
 
 def started(*flags):
-    directory = fresh_directory()
-    config = os.path.join(directory, "cluster.yaml")
-    with open(config, "w") as file:
-        file.write(CONFIG)
-    server = Server(directory, config, flags=flags)
-    assert server.start(), server.tail()
-    return server
-
-
-def discard(server):
-    server.kill()
-    shutil.rmtree(server.directory, ignore_errors=True)
+    return start_with(CONFIG, flags)
 
 
 def wait_for(what, seconds=20):

@@ -6,7 +6,6 @@ import datetime
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ import traceback
 from decimal import Decimal
 
 import debian
-from server import Problem, Server, berth_binary, fresh_directory
+from server import Problem, berth_binary, discard, start_with
 
 skipped = 0
 
@@ -33,18 +32,7 @@ prices:
 
 
 def started():
-    directory = fresh_directory()
-    config = os.path.join(directory, "cluster.yaml")
-    with open(config, "w") as file:
-        file.write(CONFIG)
-    server = Server(directory, config)
-    assert server.start(), server.tail()
-    return server
-
-
-def discard(server):
-    server.kill()
-    shutil.rmtree(server.directory, ignore_errors=True)
+    return start_with(CONFIG)
 
 
 def berth(server, *words):

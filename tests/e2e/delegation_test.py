@@ -3,14 +3,13 @@
 roles that she grants and takes back; a subject whose access ends at once; and what a file that is applied does to that."""
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import time
 
 import tally
-from server import Problem, Server, berth_binary, fresh_directory
+from server import Problem, berth_binary, discard, start_with
 
 CONFIG = """cluster: test
 queues:
@@ -25,18 +24,7 @@ queues:
 
 
 def started():
-    directory = fresh_directory()
-    config = os.path.join(directory, "cluster.yaml")
-    with open(config, "w") as file:
-        file.write(CONFIG)
-    server = Server(directory, config)
-    assert server.start(), server.tail()
-    return server
-
-
-def discard(server):
-    server.kill()
-    shutil.rmtree(server.directory, ignore_errors=True)
+    return start_with(CONFIG)
 
 
 def token_of(server, name, role, queue, user=None):

@@ -4,14 +4,13 @@ bills too, from any checkpoint, after a restart, with the roles of today; what c
 nothing else waits."""
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
 import time
 
 import tally
-from server import Problem, Server, berth_binary, fresh_directory
+from server import Problem, berth_binary, discard, start_with
 
 CONFIG = """cluster: test
 queues:
@@ -21,18 +20,7 @@ queues:
 
 
 def started(flags=("--checkpoint-every", "20")):
-    directory = fresh_directory()
-    config = os.path.join(directory, "cluster.yaml")
-    with open(config, "w") as file:
-        file.write(CONFIG)
-    server = Server(directory, config, flags=flags)
-    assert server.start(), server.tail()
-    return server
-
-
-def discard(server):
-    server.kill()
-    shutil.rmtree(server.directory, ignore_errors=True)
+    return start_with(CONFIG, flags)
 
 
 def submit(server, queue, **job):

@@ -3,29 +3,17 @@
 import http.client
 import json
 import os
-import shutil
 import subprocess
 import sys
 
 import tally
-from server import Server, berth_binary, fresh_directory
+from server import berth_binary, discard, start_with
 
 CONFIG = "cluster: test\nqueues:\n  red: {guaranteed: {gpus: 4}}\n"
 
 
 def started(*flags):
-    directory = fresh_directory()
-    config = os.path.join(directory, "cluster.yaml")
-    with open(config, "w") as file:
-        file.write(CONFIG)
-    server = Server(directory, config, flags=flags)
-    assert server.start(), server.tail()
-    return server
-
-
-def discard(server):
-    server.kill()
-    shutil.rmtree(server.directory, ignore_errors=True)
+    return start_with(CONFIG, flags)
 
 
 class Token:

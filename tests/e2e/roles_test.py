@@ -3,14 +3,13 @@
 of whom neither reads anything that the other wrote, by any route."""
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
 import time
 
 import tally
-from server import Problem, Server, berth_binary, fresh_directory
+from server import Problem, berth_binary, discard, start_with
 
 CONFIG = "cluster: test\nqueues:\n  red: {guaranteed: {gpus: 4}}\n  blue: {guaranteed: {gpus: 4}}\n"
 
@@ -39,18 +38,7 @@ class Tenant:
 
 
 def started():
-    directory = fresh_directory()
-    config = os.path.join(directory, "cluster.yaml")
-    with open(config, "w") as file:
-        file.write(CONFIG)
-    server = Server(directory, config)
-    assert server.start(), server.tail()
-    return server
-
-
-def discard(server):
-    server.kill()
-    shutil.rmtree(server.directory, ignore_errors=True)
+    return start_with(CONFIG)
 
 
 def a_token_reaches_its_queue_and_its_own_jobs_alone():

@@ -157,6 +157,22 @@ def fresh_directory():
     return directory
 
 
+def start_with(config, flags=()):
+    """A server in a fresh directory under this text of cluster.yaml; discard() ends it."""
+    directory = fresh_directory()
+    path = os.path.join(directory, "cluster.yaml")
+    with open(path, "w") as file:
+        file.write(config)
+    server = Server(directory, path, flags=flags)
+    assert server.start(), server.tail()
+    return server
+
+
+def discard(server):
+    server.kill()
+    shutil.rmtree(server.directory, ignore_errors=True)
+
+
 def processes_of(directory):
     """Every live process that was started for a task of this data directory, by its environment."""
     found = []

@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 
-from server import Problem, Server, berth_binary, fresh_directory, processes_of
+from server import Problem, Server, berth_binary, discard, fresh_directory, processes_of
 
 CONFIG = "cluster: test\nqueues:\n  a: {guaranteed: {gpus: 4}}\n  b: {max: {gpus: 4}}\n"
 
@@ -30,11 +30,6 @@ def sleeper(seconds="0.1"):
 
 def verify(server):
     return subprocess.run([berth_binary(), "verify", server.data], capture_output=True, text=True)
-
-
-def discard(server):
-    server.kill()
-    shutil.rmtree(server.directory, ignore_errors=True)
 
 
 def a_second_server_on_one_directory_is_refused():

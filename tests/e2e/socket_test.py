@@ -13,7 +13,7 @@ import sys
 import time
 
 import tally
-from server import Server, berth_binary, fresh_directory
+from server import Server, berth_binary, discard, fresh_directory
 
 CONFIG = "cluster: test\nqueues:\n  red: {guaranteed: {gpus: 4}}\n"
 ROLE = "roles:\n  - {subject: user:daemon, role: member, queue: red}\n"
@@ -73,11 +73,6 @@ def started(config=CONFIG):
     server = Local(config)
     assert server.start(), server.tail()
     return server
-
-
-def discard(server):
-    server.kill()
-    shutil.rmtree(server.directory, ignore_errors=True)
 
 
 def ones_login_name_says_who_one_is():

@@ -14,7 +14,7 @@ import time
 
 from certificates import Authority, openssl
 import tally
-from server import Server, berth_binary, fresh_directory
+from server import Server, berth_binary, discard, fresh_directory
 
 CONFIG = """cluster: test
 queues:
@@ -79,11 +79,6 @@ def started(**options):
     server = Secure(**options)
     assert server.start(), server.tail()
     return server
-
-
-def discard(server):
-    server.kill()
-    shutil.rmtree(server.directory, ignore_errors=True)
 
 
 def wait_until(holds, what, patience_s=20):

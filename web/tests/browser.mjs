@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
-import { Server } from './server.mjs';
+import { serveWithPage } from './server.mjs';
 
 const kChromium = '/usr/bin/chromium';
 const kPatienceMs = 20_000;
@@ -56,15 +56,7 @@ async function eventually(what, holds) {
   check(last, what);
 }
 
-const server = new Server({ config });
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => void server.stop().finally(() => process.exit(1)));
-await server.start();
-const home = await fetch(server.url);
-if (home.status === 404) {
-  console.log(`SKIPPED: this program has no page: ${(await home.text()).split('\n')[0]}`);
-  await server.stop();
-  process.exit(77);
-}
+const { server, home } = await serveWithPage(config);
 const policy = home.headers.get('content-security-policy') ?? '';
 
 const browser = await chromium.launch({ executablePath: kChromium, args: ['--no-sandbox'] });

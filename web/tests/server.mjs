@@ -78,3 +78,17 @@ export class Server {
     }
   }
 }
+
+// Starts a server under this configuration, which is stopped when the test is interrupted. Returns it with the answer to a
+// request for the page; ends the test (77) if the program has none.
+export async function serveWithPage(config) {
+  const server = new Server({ config });
+  for (const signal of ['SIGINT', 'SIGTERM'])
+    process.on(signal, () => void server.stop().finally(() => process.exit(1)));
+  await server.start();
+  const home = await fetch(server.url);
+  if (home.status !== 404) return { server, home };
+  console.log(`SKIPPED: this program has no page: ${(await home.text()).split('\n')[0]}`);
+  await server.stop();
+  process.exit(77);
+}

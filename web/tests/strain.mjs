@@ -9,7 +9,7 @@ import { connect } from 'node:tls';
 import { chromium } from 'playwright-core';
 import { Checks, kChromium, kPatienceMs } from './checks.mjs';
 import { serveFixture } from './fixture.mjs';
-import { Server } from './server.mjs';
+import { Server, serveWithPage } from './server.mjs';
 
 const config = `
 cluster: strain-test
@@ -26,15 +26,7 @@ if (!existsSync(kChromium)) {
 }
 if (!process.env.BERTH || !existsSync(process.env.BERTH)) throw new Error('$BERTH is no program');
 
-const server = new Server({ config });
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => void server.stop().finally(() => process.exit(1)));
-await server.start();
-const home = await fetch(server.url);
-if (home.status === 404) {
-  console.log(`SKIPPED: this program has no page: ${(await home.text()).split('\n')[0]}`);
-  await server.stop();
-  process.exit(77);
-}
+const { server } = await serveWithPage(config);
 const checks = new Checks();
 const check = (holds, what) => checks.check(holds, what);
 const browser = await chromium.launch({ executablePath: kChromium, args: ['--no-sandbox'] });
