@@ -11,6 +11,21 @@ namespace {
 
 constexpr std::size_t kReplayBatch = 4096;
 
+// The bytes of a checkpoint, parted but not yet read.
+struct Parts {
+  std::string state;
+  std::string meter;
+};
+
+Result<Parts> parts_of(std::string_view bytes) {
+  Decoder in(bytes);
+  Parts parts;
+  in.get(parts.state);
+  in.get(parts.meter);
+  if (!in.ok() || !in.at_end()) return Error{ErrorCode::kCorrupt, "the checkpoint does not decode"};
+  return parts;
+}
+
 }  // namespace
 
 std::string save_snapshot(const state::State& state, const billing::Meter& meter) {
@@ -21,33 +36,23 @@ std::string save_snapshot(const state::State& state, const billing::Meter& meter
 }
 
 Result<state::State> load_state(std::string_view bytes) {
-  Decoder in(bytes);
-  std::string state_bytes;
-  in.get(state_bytes);
-  if (!in.ok()) return Error{ErrorCode::kCorrupt, "the checkpoint does not decode"};
-  return state::State::load(state_bytes);
+  const auto parts = parts_of(bytes);
+  if (!parts) return parts.error();
+  return state::State::load(parts->state);
 }
 
 Result<billing::Meter> load_meter(std::string_view bytes) {
-  Decoder in(bytes);
-  std::string state_bytes;
-  std::string meter_bytes;
-  in.get(state_bytes);
-  in.get(meter_bytes);
-  if (!in.ok() || !in.at_end()) return Error{ErrorCode::kCorrupt, "the checkpoint does not decode"};
-  return billing::Meter::load(meter_bytes);
+  const auto parts = parts_of(bytes);
+  if (!parts) return parts.error();
+  return billing::Meter::load(parts->meter);
 }
 
 Result<Snapshot> load_snapshot(std::string_view bytes) {
-  Decoder in(bytes);
-  std::string state_bytes;
-  std::string meter_bytes;
-  in.get(state_bytes);
-  in.get(meter_bytes);
-  if (!in.ok() || !in.at_end()) return Error{ErrorCode::kCorrupt, "the checkpoint does not decode"};
-  auto state = state::State::load(state_bytes);
+  const auto parts = parts_of(bytes);
+  if (!parts) return parts.error();
+  auto state = state::State::load(parts->state);
   if (!state) return state.error();
-  auto meter = billing::Meter::load(meter_bytes);
+  auto meter = billing::Meter::load(parts->meter);
   if (!meter) return meter.error();
   return Snapshot{std::move(*state), std::move(*meter)};
 }
