@@ -169,9 +169,7 @@ TEST_CASE("a line of a floor is told in parts that add up to it, wherever the ma
 TEST_CASE("a line of a job names the events of the job, and a correction its own") {
   const RandomMonth month(1);
   BillingDesk desk(month.log());
-  PriceBook prices = odd_prices();
-  for (PricePeriod& period : prices.periods) period.off_peak.clear();  // windows begin and end without events
-  const BillingFacts facts{std::move(prices), 1, {}, Timestamp{kBilled.end.ms + kDayOfBill}};
+  const BillingFacts facts{odd_prices(), 1, {}, Timestamp{kBilled.end.ms + kDayOfBill}};
   const auto bill = desk.bill({"", "2026-11"}, facts);
   REQUIRE(bill.has_value());
   int jobs = 0;
