@@ -88,7 +88,7 @@ void Cluster::Impl::volumes_gone(Kind kind, const std::string& id) {
   });
 }
 
-// The claim, or who uses it, has changed: those who wait for it are looked at again.
+// Looks again at the jobs that wait for the claim: it has changed, or another pod uses it.
 void Cluster::Impl::touch_claim(const std::string& id) {
   if (!open_) return;
   const auto users = claim_users_.find(id);

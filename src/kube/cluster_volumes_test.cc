@@ -342,7 +342,7 @@ TEST_CASE("a suspended Job is admitted when its claims can be used, on the nodes
   CHECK_EQ(api.cancelled(1), 0);
 }
 
-TEST_CASE("with the core: GPUs that a gang holds in vain are free again, and another job starts there") {
+TEST_CASE("with the core: the GPUs of a gang whose claim is never bound become free, and another job starts on them") {
   KubernetesWorld world;
   world.options.volume_wait_s = 30;
   world.restart();

@@ -33,7 +33,7 @@ JobSubmitted submission_with_secrets() {
   return event;
 }
 
-TEST_CASE("each change that somebody asked for is an entry with verb, place, object and values") {
+TEST_CASE("each change that was asked for is an entry with verb, queue, object and values") {
   const auto said = [](Event event, Origin by = by_ada()) {
     return in_short(audit_entry(asked(std::move(event), by)));
   };
