@@ -155,6 +155,7 @@ void Cluster::Impl::tick() {
     follow(uid, pod);
   }
   sweep_own();
+  sweep_affinities();
   for (auto& [name, node] : nodes_) {
     if (is_unsettled(name, node)) update_node(name, node);
   }

@@ -135,6 +135,7 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
   }
   if (fresh || pod.group.empty()) regroup(uid, pod);
   if (carries_its_task(uid, pod)) bound_.emplace(*now.task, uid);
+  if (now.ours && !pod.own && (!now.node.empty() || waits_to_be_bound(pod))) note_affinity(pod);
   if (!now.node.empty()) pod.object.wish = {};  // it is bound: what it asked for is not needed any more
   follow(uid, pod);
   count_foreign(pod);
@@ -255,6 +256,7 @@ TaskGroup Cluster::Impl::task_group_of(const Pod& pod) const {
 // Returns the job that the waiting pods are, or nothing if they may not be scheduled: then its pods say why.
 std::optional<JobSpec> Cluster::Impl::job_of(const Group& group, const std::vector<Pod*>& pods) {
   Refusal why;
+  for (const Pod* pod : pods) note_affinity(*pod);
   auto job = spec_of(group.name, pods, why);
   if (job) return job;
   for (Pod* pod : pods) tell(*pod, why.reason, why.text, true);
@@ -267,6 +269,8 @@ std::optional<JobSpec> Cluster::Impl::spec_of(const std::string& name, const std
     if (why.text.empty()) why = {"NotSchedulable", pod->object.wish.problem};
   }
   const Pod& first = *pods.front();
+  if (!why.text.empty()) return {};
+  why = {"TooManyNodeAffinities", why_affinity_waits(pods)};
   if (!why.text.empty()) return {};
   why.reason = "QueueNotAllowed";
   const std::string queue = queue_of(first, why.text);
@@ -400,9 +404,12 @@ void Cluster::Impl::waits(JobId job, const std::string& said) {
   const auto known = group_of_job_.find(job);
   if (known == group_of_job_.end()) return;
   std::string why = said;
-  for (const auto& [label, rule] : rules_) {
-    if (said.find(label) != std::string::npos) why += " " + label + " is on nodes with " + text_of(rule) + ".";
-  }
+  const auto name = [&](const std::string& label, const NodeRule& rule) {
+    if (said.find(label) != std::string::npos)
+      why += " " + label + " is on nodes with " + shown(text_of(rule), 300) + ".";
+  };
+  for (const auto& [label, rule] : rules_) name(label, rule);
+  for (const auto& [label, affinity] : affinities_) name(label, affinity.rule);
   const auto before = groups_.find(known->second);
   if (before != groups_.end() && !before->second.start_failure.empty())
     why += " Its last start failed: " + before->second.start_failure + ".";

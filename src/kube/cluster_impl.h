@@ -12,6 +12,7 @@
 
 #include "kube/cluster.h"
 #include "kube/node_object.h"
+#include "kube/node_rule.h"
 #include "kube/owner_object.h"
 #include "kube/pod_object.h"
 #include "kube/suspension.h"
@@ -98,6 +99,7 @@ class Cluster::Impl {
     std::size_t claiming = 0;                       // of its pods have claims
     Timestamp renewed_at = Timestamp::never();      // its job is given up, to be submitted anew
     std::string start_failure;                      // why its volumes let the last start fail
+    std::set<std::string> affinities;               // labels that stand for those of its pods
   };
   enum class TaskPhase { kWaitsForPod, kWaitsForVolumes, kBinding, kBound, kExited };
   struct Task {
@@ -143,6 +145,12 @@ class Cluster::Impl {
   struct Refusal {
     std::string reason;
     std::string text;
+  };
+  // A required node affinity of pods.
+  struct Affinity {
+    NodeRule rule;
+    std::string name_space;  // of the pod that came with it first
+    Timestamp used;
   };
   // What an Event is about.
   struct Subject {
@@ -219,10 +227,6 @@ class Cluster::Impl {
   std::string used_by_another(const Pod& pod, const PodClaim& claim) const;
   std::string why_volumes_wait(const Pod& pod) const;
   std::string why_volumes_wait(const std::vector<Pod*>& pods) const;
-  Labels selector_of(const Pod& pod, std::vector<NodeRule>* rules = nullptr) const;
-  Labels labels_of_node(const Node& node) const;
-  bool volumes_allow(const Pod& pod, const Node& node) const;
-  void note_rules(const Pod& pod);
   std::string mark_of(const std::vector<Pod*>& pods) const;
   void renew_if_outdated(const std::string& key, Group& group);
   bool is_outdated(const std::string& key, const Group& group);
@@ -233,6 +237,16 @@ class Cluster::Impl {
   void select_answered(const TaskKey& key, Task& task, const std::string& claim, int status, std::string_view body);
   void fail_volumes(const TaskKey& key, Task& task, const std::string& why);
   void tick_volumes(const TaskKey& key, Task& task);
+
+  // node rules
+  Labels selector_of(const Pod& pod, std::vector<NodeRule>* rules = nullptr) const;
+  Labels labels_of_node(const Node& node) const;
+  bool allows_node(const Pod& pod, const Node& node) const;
+  void note_rules(const Pod& pod);
+  void label_nodes(const NodeRule& rule);
+  void note_affinity(const Pod& pod);
+  std::string why_affinity_waits(const std::vector<Pod*>& pods) const;
+  void sweep_affinities();
 
   // tasks
   void start(const StartTask& effect);
@@ -314,11 +328,13 @@ class Cluster::Impl {
   std::map<std::string, VolumeObject> volumes_;               // by name
   std::map<std::string, StorageClassObject> classes_;         // by name
   std::map<std::string, std::set<std::string>> claim_users_;  // uids of pods that name the claim
-  std::map<std::string, NodeRule> rules_;                     // by the label that stands for them
-  std::set<Kind> denied_;                                     // kinds that may not be read
-  std::set<JobId> unsettled_;                                 // jobs whose volumes may have become ready
-  std::set<JobId> evicting_;                                  // jobs whose pods are to be asked to leave again
-  std::vector<Effect> held_;                                  // effects from before `open`
+  std::map<std::string, NodeRule> rules_;                     // of volumes; by the label that stands for them
+  std::map<std::string, Affinity> affinities_;                // likewise
+  Timestamp affinities_swept_ = Timestamp::never();
+  std::set<Kind> denied_;      // kinds that may not be read
+  std::set<JobId> unsettled_;  // jobs whose volumes may have become ready
+  std::set<JobId> evicting_;   // jobs whose pods are to be asked to leave again
+  std::vector<Effect> held_;   // effects from before `open`
   std::map<std::uint64_t, Call> calls_;
   std::uint64_t next_id_ = 1;
   Output output_;

@@ -101,10 +101,7 @@ bool Cluster::Impl::may_be(const Pod& pod, const Task& task) const {
       static_cast<std::size_t>(request.gpus) != task.start.gpu_uuids.size())
     return false;
   const auto node = nodes_.find(task.start.node);
-  if (node == nodes_.end()) return true;
-  const Labels& labels = node->second.object.spec.labels;
-  return std::includes(labels.begin(), labels.end(), wish.node_selector.begin(), wish.node_selector.end()) &&
-         volumes_allow(pod, node->second);
+  return node == nodes_.end() || allows_node(pod, node->second);
 }
 
 // Returns the pod of the group that the task is to be: of those that ask for what the task was given, the one with the
@@ -119,7 +116,8 @@ Cluster::Impl::Pod* Cluster::Impl::pod_for(const TaskKey& key, const Task& task)
     Pod& pod = pods_.at(uid);
     if (!may_be(pod, task)) continue;
     if (pod.rank == static_cast<std::int64_t>(key.task)) return &pod;
-    const std::size_t asks = pod.object.wish.node_selector.size() + pod.object.claims.size();
+    const std::size_t asks =
+        pod.object.wish.node_selector.size() + pod.object.claims.size() + (pod.object.wish.affinity ? 1 : 0);
     if (best != nullptr && (asks < most || (asks == most && !comes_before(pod, *best)))) continue;
     best = &pod;
     most = asks;

@@ -195,7 +195,7 @@ TEST_CASE("what berth does not understand is told on the pod and not scheduled")
       {R"("topologySpreadConstraints":[{"whenUnsatisfiable":"DoNotSchedule"}])", "topologySpreadConstraints"},
       {R"("affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{}]}})", "podAntiAffinity"},
       {R"("resourceClaims":[{"name":"g"}])", "resourceClaims"},
-      {R"("affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"NotIn","values":["v"]}]}]}}})",
+      {R"("affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"Near","values":["v"]}]}]}}})",
        "node affinity"},
       {R"("initContainers":[{"name":"i","resources":{"requests":{"example.com/fpga":1}}}])", "example.com/fpga"}};
   for (const auto& one : specs) {  // clang-14 takes no structured binding in INFO

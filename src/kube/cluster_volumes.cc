@@ -167,63 +167,6 @@ std::string Cluster::Impl::why_volumes_wait(const std::vector<Pod*>& pods) const
   return {};
 }
 
-// Returns what the pod asks of its node as labels: its own selector, and what its volumes allow. `rules`: those for
-// which a label of berth stands.
-Labels Cluster::Impl::selector_of(const Pod& pod, std::vector<NodeRule>* rules) const {
-  Labels all = pod.object.wish.node_selector;
-  const auto clashes = [&](const Labels& labels) {
-    return std::any_of(labels.begin(), labels.end(), [&](const auto& one) {
-      return std::any_of(all.begin(), all.end(),
-                         [&](const auto& other) { return other.first == one.first && other.second != one.second; });
-    });
-  };
-  for (const PodClaim& claim : pod.object.claims) {
-    const ClaimVerdict verdict = verdict_of(pod, claim);
-    if (!verdict.rule) continue;
-    const auto labels = labels_of(*verdict.rule);
-    if (labels && !clashes(*labels)) {
-      all.insert(all.end(), labels->begin(), labels->end());
-      continue;
-    }
-    all.emplace_back(label_of(*verdict.rule), "yes");
-    if (rules != nullptr) rules->push_back(*verdict.rule);
-  }
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
-}
-
-Labels Cluster::Impl::labels_of_node(const Node& node) const {
-  Labels labels = node.object.spec.labels;
-  for (const auto& [label, rule] : rules_) {
-    if (!allows(rule, node.object.spec.name, node.object.spec.labels)) continue;
-    const std::pair<std::string, std::string> one{label, "yes"};
-    labels.insert(std::lower_bound(labels.begin(), labels.end(), one), one);
-  }
-  return labels;
-}
-
-bool Cluster::Impl::volumes_allow(const Pod& pod, const Node& node) const {
-  return std::all_of(pod.object.claims.begin(), pod.object.claims.end(), [&](const PodClaim& claim) {
-    const ClaimVerdict verdict = verdict_of(pod, claim);
-    return !verdict.rule || allows(*verdict.rule, node.object.spec.name, node.object.spec.labels);
-  });
-}
-
-// Gives the nodes the labels that stand for what the pod's volumes allow.
-void Cluster::Impl::note_rules(const Pod& pod) {
-  if (pod.object.claims.empty()) return;
-  std::vector<NodeRule> rules;
-  selector_of(pod, &rules);
-  for (NodeRule& rule : rules) {
-    const auto [one, fresh] = rules_.try_emplace(label_of(rule), std::move(rule));
-    if (!fresh || !open_) continue;
-    for (auto& [name, node] : nodes_) {
-      if (allows(one->second, name, node.object.spec.labels)) update_node(name, node);
-    }
-  }
-}
-
 // Returns the end of the key of a submission of these pods: it names the nodes that their volumes allow.
 std::string Cluster::Impl::mark_of(const std::vector<Pod*>& pods) const {
   std::vector<std::string> marks;

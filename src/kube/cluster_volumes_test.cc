@@ -95,7 +95,7 @@ TEST_CASE("nodes that no label of theirs can name get a label that stands for th
   REQUIRE_EQ(api.jobs().size(), 1);
   REQUIRE_EQ(api.selector(0).size(), 1);
   const auto label = api.selector(0).front();
-  CHECK(label.first.starts_with(kRuleLabel));
+  CHECK(label.first.starts_with(kVolumeLabel));
   const auto has = [&](const std::string& node) {
     const Labels& labels = api.registered.at(node).labels;
     CHECK(std::is_sorted(labels.begin(), labels.end()));

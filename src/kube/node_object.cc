@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kube/json_reading.h"
+#include "kube/node_rule.h"
 #include "kube/quantity.h"
 
 namespace berth::kube {
@@ -21,11 +22,14 @@ std::string label_of(const Labels& labels, std::string_view key) {
 Labels labels_of(const json::object& node) {
   Labels labels;
   const json::object* all = object_at(node, {"metadata", "labels"});
-  if (all == nullptr) return labels;
-  for (const auto& [key, value] : *all) {
-    if (const json::string* text = value.if_string(); text != nullptr && labels.size() < kMostLabels)
-      labels.emplace_back(shown(key, 320), shown(*text, 64));
+  if (all != nullptr) {
+    for (const auto& [key, value] : *all) {
+      if (const json::string* text = value.if_string(); text != nullptr && labels.size() < kMostLabels)
+        labels.emplace_back(shown(key, 320), shown(*text, 64));
+    }
   }
+  std::erase_if(labels, [](const auto& label) { return label.first == kNameLabel; });
+  labels.emplace_back(kNameLabel, text_at(node, {"metadata", "name"}));
   std::sort(labels.begin(), labels.end());
   return labels;
 }

@@ -61,19 +61,18 @@ void read_group(const json::object& pod, PodObject& object) {
   }
 }
 
+// A rule that labels can say is one of the selector.
 void read_node_affinity(const json::object& pod, PodWish& wish) {
-  const auto terms = objects_at(
-      pod, {"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"});
-  if (terms.empty()) return;
-  if (terms.size() > 1 || terms.front()->contains("matchFields"))
-    return refuse(wish, "required node affinity with several terms or matchFields is not supported");
-  for (const json::object* expression : objects_at(*terms.front(), {"matchExpressions"})) {
-    const json::array* values = array_at(*expression, {"values"});
-    const json::string* value = values != nullptr && values->size() == 1 ? values->front().if_string() : nullptr;
-    if (text_at(*expression, {"operator"}) != "In" || value == nullptr)
-      return refuse(wish, "required node affinity other than 'In' with one value is not supported (key " +
-                              shown(text_at(*expression, {"key"}), 80) + ")");
-    wish.node_selector.emplace_back(text_at(*expression, {"key"}), std::string(*value));
+  const json::object* required =
+      object_at(pod, {"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
+  if (required == nullptr) return;
+  NodeRule rule = read_rule(*required);
+  if (const std::string problem = problem_of(rule); !problem.empty())
+    return refuse(wish, "required node affinity with " + problem + " is not supported");
+  if (const auto labels = labels_of(rule)) {
+    wish.node_selector.insert(wish.node_selector.end(), labels->begin(), labels->end());
+  } else {
+    wish.affinity = std::move(rule);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kube/node_rule.h"
 #include "kube/volume_object.h"
 #include "kube/workload.h"
 #include "model/effect.h"
@@ -45,6 +46,7 @@ struct PodWish {
   std::int32_t group_size = 0;
   std::string pod_group;  // name of its PodGroup; empty: none
   Labels node_selector;
+  std::optional<NodeRule> affinity;  // required node affinity that labels cannot say
   std::vector<Toleration> tolerations;
   std::vector<std::int32_t> ports;
   TopologyConstraint topology;

@@ -8,38 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "model/node.h"
+#include "kube/node_rule.h"
 
 namespace berth::kube {
 
 // On an unbound claim, the node for which its provisioner makes the volume.
 inline constexpr std::string_view kSelectedNode = "volume.kubernetes.io/selected-node";
-// What begins the label that berth gives to the nodes that a rule allows, where their own labels cannot say it.
-inline constexpr std::string_view kRuleLabel = "berth.dev/volume-nodes-";
-
-enum class NodeOperator { kIn, kNotIn, kExists, kDoesNotExist, kGreater, kLess, kUnknown };
-
-struct NodeExpression {
-  std::string key;  // of a label; "metadata.name" of a field: the node's name
-  NodeOperator op = NodeOperator::kIn;
-  std::vector<std::string> values;  // ascending
-  bool is_field = false;
-  bool operator==(const NodeExpression&) const = default;
-};
-
-// Nodes, as a node selector says: those for which all expressions of at least one term hold. An empty term allows none.
-struct NodeRule {
-  std::vector<std::vector<NodeExpression>> terms;
-  bool operator==(const NodeRule&) const = default;
-};
-
-bool allows(const NodeRule& rule, const std::string& node, const Labels& labels);
-// Returns "topology.kubernetes.io/zone in (z1, z2)"; terms are joined by "or".
-std::string text_of(const NodeRule& rule);
-// Returns the rule as labels of nodes, if it is one term of labels with one value each; else nothing.
-std::optional<Labels> labels_of(const NodeRule& rule);
-// Returns the label that stands for the rule; equal rules have the same one.
-std::string label_of(const NodeRule& rule);
 
 struct ClaimObject {
   std::string uid;

@@ -105,6 +105,34 @@ def a_taint_keeps_out_who_does_not_tolerate_it(cluster, kubeconfig):
         assert node_of(fleet.wait_bound("selects", 1)[0]) == other
 
 
+def required_node_affinity_is_obeyed_with_every_operator(cluster, kubeconfig):
+    def within(*terms):
+        return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
+
+    def where(operator, *values, key="example.com/rack"):
+        return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
+    with Fleet(cluster, kubeconfig) as fleet:
+        small, = fleet.add_nodes(1, labels={"example.com/rack": "r1", "example.com/disks": "2"})
+        large, = fleet.add_nodes(1, labels={"example.com/rack": "r2", "example.com/disks": "16"})
+        plain, = fleet.add_nodes(1)
+        named = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [plain]}]}
+        wanted = {"in": (within(where("In", "r2", "r3")), {large}), "in-two": (within(where("In", "r1", "r2")), {small, large}),
+                  "not-in": (within(where("NotIn", "r1", "r2")), {plain}), "exists": (within(where("Exists")), {small, large}),
+                  "lacks": (within(where("DoesNotExist")), {plain}), "over": (within(where("Gt", "8", key="example.com/disks")), {large}),
+                  "under": (within(where("Lt", "8", key="example.com/disks")), {small}), "name": (within(named), {plain}),
+                  "either": (within(where("In", "r9", "r8"), named), {plain})}
+        for name, (affinity, _) in wanted.items():
+            fleet.make(fleet.pod(name, 1, affinity=affinity))
+        fleet.make(fleet.pod("nowhere", 1, affinity=within(where("In", "r8", "r9"))))
+        for name, (_, nodes) in wanted.items():
+            pod = next(pod for pod in fleet.wait_bound(name, len([one for one in wanted if one.startswith(name)]))
+                       if pod["metadata"]["name"] == name)
+            assert node_of(pod) in nodes, (name, node_of(pod), nodes)
+        fleet.wait_reason("nowhere", r"rack in \(r8, r9\)")
+        cluster.patch(f"/api/v1/nodes/{plain}", {"metadata": {"labels": {"example.com/rack": "r9"}}})
+        assert node_of(fleet.wait_bound("nowhere", 1)[0]) == plain
+
+
 def a_deleted_node_s_gang_runs_elsewhere(cluster, kubeconfig):
     with Fleet(cluster, kubeconfig) as fleet:
         first, = fleet.add_nodes(1)
@@ -273,6 +301,7 @@ def hostile_pods_harm_nobody(cluster, kubeconfig):
 if __name__ == "__main__":
     sys.exit(main([nodes_appear, a_pod_is_bound_and_runs, a_gang_is_bound_whole_or_not_at_all, a_native_pod_group_is_a_gang,
                    a_job_runs_and_completes, a_cordoned_node_gets_nothing, a_taint_keeps_out_who_does_not_tolerate_it,
+                   required_node_affinity_is_obeyed_with_every_operator,
                    a_deleted_node_s_gang_runs_elsewhere, a_drained_node_s_pods_run_elsewhere, a_deployment_s_pods_come_and_go,
                    a_namespace_may_go_under_a_running_gang, foreign_pods_leave_less_room,
                    pods_bound_by_others_meanwhile_are_not_counted_twice,
