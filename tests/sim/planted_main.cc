@@ -1,7 +1,8 @@
 // planted_test [BUG]...: the simulation finds every planted bug within the number of events that stands beside it here,
 // three to ten times what it needed when the bug was planted, and finds nothing where there is none. Prints a table:
 // the bug, the lives and events until it was found, the bound, and what was broken. Each life runs in a process of its
-// own, because some bugs end in a failed CHECK, which counts as found.
+// own, because some bugs end in a failed CHECK, which counts as found. A bug that takes minutes to be found is looked
+// for with BERTH_LONG=1, or where it is named; else it is skipped.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -22,6 +24,7 @@ namespace {
 using berth::Bug;
 
 constexpr std::uint64_t kSteps = 400;
+constexpr std::uint64_t kMostEventsAtOnce = 1'000'000;  // a bug with a higher bound takes minutes
 
 // Where many wait for few nodes there are more holds, promises and sleepers in the same number of events.
 enum class Fleet { kAny, kCrowded };
@@ -69,7 +72,7 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kUpdateAllAtOnce, 100'000},
     {Bug::kLevelIgnored, 10'000},
     {Bug::kFlapIgnored, 100'000},
-    {Bug::kMassLossIgnored, 2'000'000},
+    {Bug::kMassLossIgnored, 1'000'000},
     {Bug::kNoticeIgnored, 500'000},
     {Bug::kPoolClassIgnored, 100'000},
     {Bug::kWindowIgnored, 10'000},
@@ -143,14 +146,22 @@ bool hunt(const Bound& bound) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string_view> only(argv + 1, argv + argc);
+  const bool patient = std::getenv("BERTH_LONG") != nullptr || !only.empty();
   int asked = 0;
   int failed = 0;
+  int skipped = 0;
   std::printf("%-24s %6s %10s %10s  %s\n", "planted bug", "lives", "events", "at most", "found as");
   for (const Bound& bound : kBounds) {
     if (!only.empty() && std::find(only.begin(), only.end(), name_of(bound.bug)) == only.end()) continue;
+    if (!patient && bound.most_events > kMostEventsAtOnce) {
+      std::printf("SKIPPED: planted bug %s takes up to %llu events; with BERTH_LONG=1 it is looked for\n",
+                  std::string(name_of(bound.bug)).c_str(), static_cast<unsigned long long>(bound.most_events));
+      ++skipped;
+      continue;
+    }
     ++asked;
     failed += hunt(bound) ? 0 : 1;
   }
-  std::printf("%d passed, %d failed, 0 skipped\n", asked - failed, failed);
+  std::printf("%d passed, %d failed, %d skipped\n", asked - failed, failed, skipped);
   return failed == 0 && asked > 0 ? 0 : 1;
 }

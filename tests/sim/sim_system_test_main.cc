@@ -1,5 +1,5 @@
-// The whole system by seed: 120 random lives of 400 steps and the healing after each, about 500,000 events. With
-// BERTH_LONG=1 twenty times as many. Prints what was checked; a violation prints the seed and the shortest prefix.
+// The whole system by seed: 60 random lives of 400 steps and the healing after each, about 250,000 events. With
+// BERTH_LONG=1 forty times as many. Prints what was checked; a violation prints the seed and the shortest prefix.
 
 #include <cstdio>
 #include <cstdlib>
@@ -7,8 +7,8 @@
 #include "sim/world/simulation.h"
 
 int main() {
-  const std::uint64_t times = std::getenv("BERTH_LONG") != nullptr ? 20 : 1;
-  const std::uint64_t seeds = 120 * times;
+  const std::uint64_t times = std::getenv("BERTH_LONG") != nullptr ? 40 : 1;
+  const std::uint64_t seeds = 60 * times;
   berth::sim::SimulationShape shape;
   shape.audit_every_event = true;
   std::uint64_t events = 0;
