@@ -144,6 +144,19 @@ class Declarations {
     };
     return option->check(check, "");
   }
+  // As the server reads it, so that an empty one is refused before it is taken for none.
+  static CLI::Option* reason_of_break_glass(CLI::Option* option) {
+    constexpr std::size_t kMostBytes = 200;
+    const auto check = [](const std::string& text) {
+      const bool blank = text.find_first_not_of(' ') == std::string::npos;
+      const bool one_line = std::none_of(text.begin(), text.end(),
+                                         [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+      if (!blank && one_line && text.size() <= kMostBytes) return std::string();
+      return "it needs a reason: 1 to " + std::to_string(kMostBytes) +
+             " bytes on one line, which the owner of the job reads";
+    };
+    return option->check(check, "");
+  }
   static CLI::Option* number(CLI::Option* option, std::int64_t low, std::int64_t high, const char* name) {
     return decimal(option, low, high)->type_name(name);
   }
@@ -372,9 +385,9 @@ void Declarations::declare_looking() {
   one_of(reading.add_option("--stream", logs->stream, "only this stream (both)"), {"stdout", "stderr"});
   reading.add_flag("--stderr", logs->error_stream, "as --stream stderr");
   number(reading.add_option("--tail", logs->tail, "only the last so many lines"), 0, kMost, "N");
-  reading
-      .add_option("--break-glass", logs->break_glass,
-                  "operators: why you read a log that no role of yours covers; its owner sees it")
+  reason_of_break_glass(
+      reading.add_option("--break-glass", logs->break_glass,
+                         "operators: why you read a log that no role of yours covers; its owner sees it"))
       ->type_name("REASON");
 }
 

@@ -156,6 +156,18 @@ TEST_CASE("command line: a mistake says what would be right") {
   CHECK(refused({"jobs", "--limit", "0x10"}).find("--limit: '0x10' is not an integer") != std::string::npos);
 }
 
+TEST_CASE("command line: break-glass needs a reason, also for a job of one's own") {
+  for (const std::string reason : {"", "   ", "two\nlines", "a\x7f"}) {
+    CAPTURE(reason);
+    CHECK_NE(refused({"logs", "1", "--break-glass", reason}).find("--break-glass: it needs a reason: 1 to 200 bytes"),
+             std::string::npos);
+    CHECK_NE(refused({"logs", "1", "--break-glass=" + reason}).find("--break-glass"), std::string::npos);
+  }
+  refused({"logs", "1", "--break-glass", std::string(201, 'x')});
+  CHECK_EQ(parsed<LogsOptions>({"logs", "1", "--break-glass", std::string(200, 'x')}).break_glass.size(), 200);
+  CHECK_EQ(parsed<LogsOptions>({"logs", "1"}).break_glass, "");
+}
+
 TEST_CASE("help: every command is there and has an example, and says no more of a value than its name") {
   const std::string all = help({"--help"});
   for (const CommandShape& shape : command_shapes()) {
