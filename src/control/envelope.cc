@@ -142,9 +142,9 @@ Result<void> check_rate(const ClusterConfig& config, const std::string& path, st
   const auto least = rate_above(config, path);
   if (rate == 0 || (least && rate >= *least)) return {};
   const std::string has = least ? "the queues above have " + std::to_string(*least) : "no queue above has one";
-  return conflict(path + ": eviction.evictions_per_hour " + std::to_string(rate) +
-                  " would protect its jobs more than the operator's terms do (" + has +
-                  "); that is the operator's to give");
+  return Error{ErrorCode::kDenied, path + ": eviction.evictions_per_hour " + std::to_string(rate) +
+                                       " would protect its jobs more than the operator's terms do (" + has +
+                                       "); that is the operator's to give"};
 }
 
 bool is_related(const std::string& lease, const std::string& queue) {
@@ -197,9 +197,9 @@ Result<void> check_terms(const ClusterConfig& in_force, const std::string& queue
     }
     const std::int64_t most = term_above(in_force, queue, limit.key);
     if (*limit.value <= most) continue;
-    return conflict(queue + ": " + limit.key + " " + limit_text(limit.key, limit.value) +
-                    " would be above that of the queue above, " + limit_text(limit.key, most) +
-                    "; more is the operator's to give");
+    return Error{ErrorCode::kDenied, queue + ": " + limit.key + " " + limit_text(limit.key, limit.value) +
+                                         " would be above that of the queue above, " + limit_text(limit.key, most) +
+                                         "; more is the operator's to give"};
   }
   return {};
 }

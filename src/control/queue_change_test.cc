@@ -102,6 +102,10 @@ TEST_CASE("terms of eviction protect no more than those of the queue above, but 
       fleet.refusal(OrgFleet::set("research/nlp/a", {"eviction.min_runtime=1h"})),
       "research/nlp/a: eviction.min_runtime 1h would be above that of the queue above, 30m; more is the operator's "
       "to give");
+  const auto code = [&](const Command& command) { return fleet.try_command(command).error().code; };
+  CHECK(code(OrgFleet::set("research/nlp/a", {"eviction.min_runtime=1h"})) == ErrorCode::kDenied);  // an operator may
+  CHECK(code(OrgFleet::set("research/nlp/a", {"eviction.evictions_per_hour=1"})) == ErrorCode::kDenied);
+  CHECK(code(OrgFleet::set("research/nlp/b", {"max.gpus=13"})) == ErrorCode::kConflict);  // nobody may
   CHECK_EQ(fleet.refusal(OrgFleet::set("research/nlp", {"eviction.min_runtime=2h"}, Timestamp::never(), true)), "");
   CHECK_EQ(fleet.refusal(OrgFleet::set("research/nlp/a", {"eviction.min_runtime=1h"})), "");
   CHECK(fleet.refusal(OrgFleet::set("research/nlp", {"eviction.evictions_per_hour=2"})).find("no queue above") !=

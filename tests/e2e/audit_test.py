@@ -101,6 +101,21 @@ def changes_are_there_with_their_request_and_auditors_see_their_own_part():
     discard(server)
 
 
+def what_rules_and_terms_refuse_is_counted_as_denied():
+    server = start_with(CONFIG.replace("red: {", "red: {admission: {small: {max_gpus: 2}}, queues: {nlp: {guaranteed: {gpus: 1}}}, "), ())
+    red, org = Subject(server, "red-ci", "red/nlp"), Subject(server, "red-org", "red", "org-admin")
+    for path in ("/v1/jobs", "/v1/jobs", "/v1/forecast"):
+        assert red.status("POST", path, {"gpus": 3, "command": ["true"]}) == 403, path
+    assert red.status("POST", "/v1/jobs", {"gpus": 2, "command": ["true"]}) == 200
+    for setting, code in (("eviction.min_runtime=9h", 403), ("guaranteed.gpus=9", 409)):
+        assert org.status("POST", "/v1/queues/red%2Fnlp/changes", {"set": [setting]}) == code, setting
+    server.stop()
+    assert server.start(), server.tail()
+    counted = [(entry["subject"], entry["verb"], entry["queue"], entry["count"]) for entry in org.audit("&denied=true")]
+    assert sorted(counted) == [("token:red-ci", "submit", "red/nlp", 3), ("token:red-org", "change-queue", "red/nlp", 1)], counted
+    discard(server)
+
+
 def what_is_denied_is_counted_and_has_no_secret():
     server = started()
     red, blue, aud = Subject(server, "red-ci", "red"), Subject(server, "blue-ci", "blue"), Subject(server, "aud", "", "auditor")
@@ -205,6 +220,7 @@ def collectors_follow_it_line_by_line():
 
 def main():
     return tally.run([changes_are_there_with_their_request_and_auditors_see_their_own_part,
+                      what_rules_and_terms_refuse_is_counted_as_denied,
                       what_is_denied_is_counted_and_has_no_secret, a_tenant_sees_who_broke_the_glass,
                       a_flood_of_denials_is_few_records, collectors_follow_it_line_by_line])
 

@@ -72,7 +72,7 @@ def an_org_admin_changes_limits_below_her_own_queue_and_nothing_else():
     assert "admin" in ada("queue", "set", "research", "guaranteed.gpus=+1", code=6)
     assert "no such queue 'other'" in ada("queue", "set", "other", "weight=2", code=3)
     assert "did you mean 'weight'" in ada("queue", "set", "research/nlp", "wieght=2", code=2)
-    assert "operator's to give" in ada("queue", "set", "research/nlp", "eviction.min_runtime=2h", code=4)
+    assert "operator's to give" in ada("queue", "set", "research/nlp", "eviction.min_runtime=2h", code=6)
     changes = ada.json("queue", "changes", "research/nlp")
     assert [change["by"] for change in changes] == ["token:ada"], changes
     ada("queue", "undo", "research/nlp")

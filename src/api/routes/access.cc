@@ -149,8 +149,10 @@ std::optional<Error> refuse_job(Service& service, const Request& request, Verb v
   const auto job = job_object(service, *id);
   if (!job) return not_found("no such job " + std::to_string(id->value()));
   const Object object{job->queue, job->owner, *id};
-  if (request.principal.job.valid() && job->owner_blocked)
+  if (request.principal.job.valid() && job->owner_blocked) {
+    note_denied(service, request, verb, object, *id);
     return Error{ErrorCode::kDenied, "the access of user:" + job->owner + ", whose job this is, was ended here"};
+  }
   if (refuse_object(service, request, Verb::kSeeJob, object, *id))
     return not_found("no such job " + std::to_string(id->value()));
   if (verb != Verb::kReadLog) return refuse_object(service, request, verb, object, *id);
@@ -161,6 +163,8 @@ std::optional<Error> refuse_others(Service& service, const Request& request, Ver
   if (auto refusal = refuse_job(service, request, verb)) return refusal;
   const auto id = job_id_of(request);
   if (!id || request.principal.job == *id) return std::nullopt;
+  const auto job = job_object(service, *id);
+  note_denied(service, request, verb, {job ? job->queue : std::string(), {}}, *id);
   return Error{ErrorCode::kDenied,
                "the identity of a job is given to that job alone: ask from within it, with its BERTH_JOB_TOKEN"};
 }
@@ -215,7 +219,7 @@ std::optional<JobObject> job_object(Service& service, JobId id) {
 
 policy::Subject admin_subject() { return {.name = "admin", .user = "admin", .roles = {{"admin", Role::kAdmin, ""}}}; }
 
-void note_denied(Service& service, const Request& request, Verb verb, const Object& object, JobId job) {
+AccessDenied denial_of(const Request& request, Verb verb, const Object& object, JobId job) {
   AccessDenied denied;
   denied.subject = request.subject;
   denied.proof = request.principal.proof;
@@ -223,7 +227,15 @@ void note_denied(Service& service, const Request& request, Verb verb, const Obje
   denied.verb = name_of(verb);
   denied.queue = policy::audit_text(object.queue);
   denied.job = job;
-  service.note_denial(denied);
+  return denied;
+}
+
+void note_denied(Service& service, const Request& request, Verb verb, const Object& object, JobId job) {
+  service.note_denial(denial_of(request, verb, object, job));
+}
+
+void note_if_denied(Service& service, const AccessDenied& denied, const Error& error) {
+  if (error.code == ErrorCode::kDenied) service.note_denial(denied);
 }
 
 Error denial(Service& service, const Request& request, Verb verb, const Object& object, const Decision& decision,

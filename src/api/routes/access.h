@@ -21,6 +21,12 @@ policy::Subject admin_subject();
 void note_denied(Service& service, const http::Request& request, policy::Verb verb, const policy::Object& object,
                  JobId job = JobId::none());
 
+// Counts the request if the error is kDenied, as the loop says where the state decides (an admission rule, the terms of
+// a queue). For a request that is over by then: `denied` is made of it before, by denial_of.
+AccessDenied denial_of(const http::Request& request, policy::Verb verb, const policy::Object& object,
+                       JobId job = JobId::none());
+void note_if_denied(Service& service, const AccessDenied& denied, const Error& error);
+
 // Counts it likewise, and returns what is said to a subject that is denied: verb, object, and the least role that
 // could.
 Error denial(Service& service, const http::Request& request, policy::Verb verb, const policy::Object& object,

@@ -109,6 +109,26 @@ TEST_CASE("what is denied is counted with subject, verb and object, also where i
   CHECK_EQ(world.audit("aud", "&denied=true&subject=user:ann").size(), 1);
 }
 
+TEST_CASE("a job that an admission rule refuses is counted as denied, once, and a mistake in it is not") {
+  AuditWorld world;
+  const auto post = [&](const char* target, const std::string& body) {
+    return world.client.call({.method = "POST", .target = target, .body = body, .user = "bob"}).status;
+  };
+  AdmissionRule rule;
+  rule.name = "small";
+  rule.max_gpu_milli = 2000;
+  REQUIRE(world.service.run(SetRules{"b", {rule}, "admin"}));
+  CHECK_EQ(post("/v1/jobs", R"({"queue":"b/nlp","gpus":4,"command":["hush-command"]})"), 403);
+  CHECK_EQ(post("/v1/jobs", R"({"queue":"b/nlp","gpus":"many","command":["x"]})"), 400);
+  CHECK_EQ(post("/v1/jobs", R"({"queue":"b/nlp","gpus":1,"command":["x"]})"), 201);
+  REQUIRE_EQ(world.service.denials.size(), 1);
+  CHECK_EQ(world.service.denials[0].subject, "user:bob");
+  CHECK_EQ(world.service.denials[0].verb, "submit");
+  CHECK_EQ(world.service.denials[0].queue, "b/nlp");
+  world.write_denials();
+  CHECK_EQ(world.audit("aud", "&denied=true&queue=b").size(), 1);
+}
+
 TEST_CASE("an entry is shown to who has see-audit at its queue or above, and a page goes on where it ended") {
   AuditWorld world;
   const auto may = [&](const char* user) { return world.client.call({.target = "/v1/audit", .user = user}).status; };

@@ -2,10 +2,12 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <functional>
 #include <set>
 #include <variant>
 #include <vector>
 
+#include "api/routes/access.h"
 #include "api/routes/job_submission.h"
 #include "api/routes/json_text.h"
 #include "api/routes/request_reading.h"
@@ -82,9 +84,10 @@ json::array cost_view(Service& service, const JobSpec& spec) {
 }
 
 void answer_forecast(Service& service, const Command& command, const policy::Subject& viewer,
-                     const Responder& responder) {
+                     const Responder& responder, const std::function<void(const Error&)>& refused = {}) {
   const auto forecast = service.forecast(command, viewer);
   if (!forecast) {
+    if (refused) refused(forecast.error());
     responder.fail(forecast.error());
     return;
   }
@@ -99,7 +102,9 @@ void forecast_submission(Service& service, const Request& request, const Respond
     responder.fail(submission.error());
     return;
   }
-  answer_forecast(service, std::move(*submission), request.principal, responder);
+  const AccessDenied denied = denial_of(request, policy::Verb::kSubmit, {submission->spec.queue, {}});
+  const auto refused = [&](const Error& error) { note_if_denied(service, denied, error); };
+  answer_forecast(service, std::move(*submission), request.principal, responder, refused);
 }
 
 void forecast_priority(Service& service, const Request& request, const Responder& responder) {
@@ -127,7 +132,9 @@ void add_forecast_routes(http::Router& router, Service& service) {
                       .summary = "What would become of a job if it were submitted now; nothing is stored.",
                       .responses = {{.status = 200, .description = "What it would do.", .schema = "Forecast"},
                                     {.status = 400, .description = "The document is malformed or breaks a rule."},
-                                    {.status = 403, .description = "The token may not submit for this user."},
+                                    {.status = 403,
+                                     .description = "The token may not submit for this user, or an admission rule "
+                                                    "refuses the job."},
                                     {.status = 409, .description = "The job contradicts what is there."},
                                     {.status = 422, .description = "Understood, and not there yet."}},
                       .description = "The job is tried on a copy of the state by the code that decides. What others "

@@ -48,13 +48,16 @@ void submit_job(Service& service, const Request& request, const Responder& respo
   }
   submission->key = request.idempotency_key;
   const std::string name = submission->spec.name;
-  service.submit(origin_of(request), std::move(*submission), [responder, name](const Result<control::Reply>& reply) {
-    if (reply) {
-      responder.send(submitted_answer(reply.value(), name));
-    } else {
-      responder.fail(reply.error());
-    }
-  });
+  const AccessDenied denied = denial_of(request, policy::Verb::kSubmit, {submission->spec.queue, {}});
+  service.submit(origin_of(request), std::move(*submission),
+                 [&service, responder, name, denied](const Result<control::Reply>& reply) {
+                   if (reply) {
+                     responder.send(submitted_answer(reply.value(), name));
+                   } else {
+                     note_if_denied(service, denied, reply.error());
+                     responder.fail(reply.error());
+                   }
+                 });
 }
 
 // --- list ---
@@ -437,7 +440,8 @@ void add_submit(http::Router& router, Service& service) {
                    {{.status = 201, .description = "A new job.", .schema = "JobSubmitted"},
                     {.status = 200, .description = "The same submission was taken before.", .schema = "JobSubmitted"},
                     {.status = 400, .description = "The document is malformed or breaks a rule."},
-                    {.status = 403, .description = "The token may not submit for this user."},
+                    {.status = 403,
+                     .description = "The token may not submit for this user, or an admission rule refuses the job."},
                     {.status = 409, .description = "The key was used for another submission."},
                     {.status = 422, .description = "Understood, and not there yet."}},
                .description = "The document is that of docs/jobs.md. Without `user` the job belongs to the token's "

@@ -170,15 +170,18 @@ http::Response with_revision(const json::object& body, const control::Reply& rep
 
 void submit_change(Service& service, const Request& request, Command command, const std::string& queue,
                    const Responder& responder) {
-  service.submit(origin_of(request), std::move(command), [responder, queue](const Result<control::Reply>& reply) {
-    if (!reply) {
-      responder.fail(reply.error());
-    } else if (reply->stale) {
-      responder.send(stale_queue(queue, *reply));
-    } else {
-      responder.send(with_revision(change_view(queue, *reply), *reply));
-    }
-  });
+  const AccessDenied denied = denial_of(request, policy::Verb::kChangeQueue, {queue});
+  service.submit(origin_of(request), std::move(command),
+                 [&service, responder, queue, denied](const Result<control::Reply>& reply) {
+                   if (!reply) {
+                     note_if_denied(service, denied, reply.error());
+                     responder.fail(reply.error());
+                   } else if (reply->stale) {
+                     responder.send(stale_queue(queue, *reply));
+                   } else {
+                     responder.send(with_revision(change_view(queue, *reply), *reply));
+                   }
+                 });
 }
 
 void set_limits(Service& service, const Request& request, const Responder& responder) {
@@ -230,6 +233,7 @@ void preview_change(Service& service, const Request& request, const Responder& r
   const std::string& queue = request.path_params.at("path");
   const auto preview = service.preview(*command, request.principal);
   if (!preview) {
+    note_if_denied(service, denial_of(request, policy::Verb::kChangeQueue, {queue}), preview.error());
     responder.fail(preview.error());
     return;
   }
