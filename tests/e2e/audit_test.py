@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The audit on a real server: two tenants, what is denied, break-glass, what each auditor sees, secrets that are nowhere in
 it, a flood of denials that makes few records, and a stream for collectors."""
+import base64
 import http.client
 import json
 import os
@@ -171,6 +172,63 @@ def a_tenant_sees_who_broke_the_glass():
     discard(server)
 
 
+class Provider:
+    """An identity provider that is a key: the server has its keys in a file, and openssl signs."""
+
+    def __init__(self, server):
+        self.key, keys = os.path.join(server.directory, "provider.pem"), os.path.join(server.directory, "keys.json")
+        self.run("genrsa", "-out", self.key, "2048")
+        modulus = bytes.fromhex(self.run("rsa", "-in", self.key, "-noout", "-modulus").decode().strip().split("=")[1])
+        with open(keys, "w") as file:
+            json.dump({"keys": [{"kty": "RSA", "kid": "k1", "alg": "RS256", "use": "sig", "e": "AQAB", "n": self.encoded(modulus)}]}, file)
+        self.file = os.path.join(server.directory, "issuers.yaml")
+        with open(self.file, "w") as file:
+            json.dump({"issuers": [{"name": "corp", "url": "https://login.example.com", "audience": "berth", "keys_file": keys}]}, file)
+
+    @staticmethod
+    def run(*words, content=None):
+        return subprocess.run(["openssl", *words], input=content, check=True, capture_output=True).stdout
+
+    @staticmethod
+    def encoded(content):
+        return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+    def token(self, user, lives_s=600):
+        now = int(time.time())
+        claims = {"iss": "https://login.example.com", "aud": "berth", "sub": user, "iat": now - 7200, "exp": now + lives_s}
+        text = ".".join(self.encoded(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": "k1"}, claims))
+        return text + "." + self.encoded(self.run("dgst", "-sha256", "-sign", self.key, content=text.encode()))
+
+
+def sign_ins_are_there_those_that_fail_as_denied():
+    server = started()
+    provider = Provider(server)
+    server.stop()
+    server.flags += ["--issuers", provider.file]
+    assert server.start(), server.tail()
+    aud, red = Subject(server, "aud", "", "auditor"), Subject(server, "red-aud", "red", "auditor")
+    ada = {"Authorization": "Bearer " + provider.token("ada")}
+    for _ in range(3):
+        assert server.ask("GET", "/v1/identity", headers=ada)["subject"] == "user:corp:ada"
+    for token in (provider.token("ada", -3600), provider.token("eve", -3600), provider.token("ada")[:-8] + "AAAAAAAA"):
+        try:
+            server.ask("GET", "/v1/identity", headers={"Authorization": "Bearer " + token})
+            raise AssertionError("a bad token is good")
+        except Problem as problem:
+            assert problem.status == 401, problem
+    seen = wait_for(lambda: aud.audit("&verb=sign-in&denied=false&subject=user:corp:ada"), 10)
+    assert [(entry["subject"], entry["proof"], entry["address"], entry["denied"]) for entry in seen] == [
+        ("user:corp:ada", "issuer", "127.0.0.1", False)], seen  # the first use, and no other
+    server.stop()  # writes what was counted
+    assert server.start(), server.tail()
+    failed = aud.audit("&verb=sign-in&denied=true")
+    assert {(entry["subject"], entry["address"]) for entry in failed} == {("", "127.0.0.1")}, failed
+    assert sum(entry["count"] for entry in failed) == 3, failed
+    assert "127.0.0.1" in aud.berth("audit", "--verb", "sign-in", "--denied").stdout
+    assert red.audit("&verb=sign-in") == [], "sign-ins are of the whole cluster"
+    discard(server)
+
+
 def a_flood_of_denials_is_few_records():
     server = started("--rate-limit", "none")
     red, blue = Subject(server, "red-ci", "red"), Subject(server, "blue-ci", "blue")
@@ -222,6 +280,7 @@ def main():
     return tally.run([changes_are_there_with_their_request_and_auditors_see_their_own_part,
                       what_rules_and_terms_refuse_is_counted_as_denied,
                       what_is_denied_is_counted_and_has_no_secret, a_tenant_sees_who_broke_the_glass,
+                      sign_ins_are_there_those_that_fail_as_denied,
                       a_flood_of_denials_is_few_records, collectors_follow_it_line_by_line])
 
 
