@@ -102,9 +102,10 @@ std::variant<Verifier::Signed, Verdict> Verifier::check_signature(std::string_vi
     const std::lock_guard lock(mutex_);
     const KeySet* const now_good = site->cache.keys(now);
     if (now_good == nullptr || !now_good->has_key_for(*token)) {
-      const bool away = now_good == nullptr && site->cache.last_good();
-      Verdict verdict{.refusal = away ? "the keys of the token's issuer could not be fetched for too long"
-                                      : "the token is signed by a key that its issuer does not list"};
+      Verdict verdict{.refusal = now_good != nullptr ? "the token is signed by a key that its issuer does not list"
+                                 : site->cache.last_good()
+                                     ? "the keys of the token's issuer could not be fetched for too long"
+                                     : "the keys of the token's issuer could not be fetched yet"};
       if (site->cache.miss(now)) verdict.fetching = fetches_;
       wake_.notify_all();
       return verdict;

@@ -126,6 +126,19 @@ TEST_CASE("verifier: when the issuer is away, its keys serve for keep_s and no l
   CHECK(at(86'500).identity);
 }
 
+TEST_CASE("verifier: keys that were never fetched are not told as a key that is not listed") {
+  const SigningKey key = SigningKey::ec("k");
+  World world;
+  world.publish({&key});
+  world.away = true;
+  const auto verifier = world.verifier();
+  const auto now = [&] { return Timestamp{world.now_ms}; };
+  CHECK(mentions(settled(*verifier, key.sign(claims()), now()).refusal, "could not be fetched yet"));
+  world.away = false;
+  world.now_ms += 20'000;
+  CHECK(settled(*verifier, key.sign(claims()), now()).identity);
+}
+
 TEST_CASE("verifier: a proved token ends when it says, not when it is forgotten") {
   const SigningKey key = SigningKey::ec("k");
   World world;

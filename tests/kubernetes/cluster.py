@@ -55,9 +55,10 @@ class Refused(Exception):
 
 
 class Cluster:
-    def __init__(self, gates="", runtime="", count_writes=False):
-        """With count_writes, the API server keeps a line of each write of the user `scheduler` (writes_of_scheduler)."""
-        self.count_writes = count_writes
+    def __init__(self, gates="", runtime="", count_writes=False, own_issuer=False):
+        """With count_writes, the API server keeps a line of each write of the user `scheduler` (writes_of_scheduler). With
+        own_issuer, tokens of service accounts are issued by the address of the API server, at which its discovery document is."""
+        self.count_writes, self.own_issuer = count_writes, own_issuer
         self.bin, why = programs()
         if self.bin is None:
             raise SystemExit(why)
@@ -182,7 +183,7 @@ class Cluster:
                     f"--tls-private-key-file={self.pki}/server.key", f"--client-ca-file={self.pki}/ca.crt",
                     "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
                     f"--service-account-key-file={self.pki}/sa.pub", f"--service-account-signing-key-file={self.pki}/sa.key",
-                    "--service-account-issuer=https://kubernetes.default.svc",
+                    f"--service-account-issuer={self.url if self.own_issuer else 'https://kubernetes.default.svc'}",
                     "--api-audiences=https://kubernetes.default.svc,berth", "--service-cluster-ip-range=10.0.0.0/24",
                     "--endpoint-reconciler-type=none", "--allow-privileged=true", "--profiling=false",
                     *([f"--feature-gates={self.gates}"] if self.gates else []),
