@@ -493,7 +493,8 @@ void HttpConnection::handle() {
   Threads threads = admitted->route->threads;
   const bool has_token = admitted->route->access == Access::kToken;
   if (has_token && threads == Threads::kIo && !policy::may_do_everything(principal_)) threads = Threads::kReads;
-  site_->run_on(threads, [site = site_, exchange = exchange_, admitted, has_token, peer = peer_] {
+  const std::string& client = principal_.name.empty() ? accepted_.peer : principal_.name;
+  site_->run_on(threads, client, [site = site_, exchange = exchange_, admitted, has_token, peer = peer_] {
     if (exchange->claimed()) return;  // the client has gone, or has waited too long
     if (has_token) {  // it may have ended, or lost a role, while the body was read or the request waited
       auto now = site->authenticator.identify(admitted->request.header("authorization"),
@@ -729,14 +730,14 @@ std::string draw_id_prefix() {
   return text.data();
 }
 
-void Site::run_on(Threads threads, std::function<void()> work) {
+void Site::run_on(Threads threads, const std::string& client, std::function<void()> work) {
   switch (threads) {
     case Threads::kIo:
       return work();
     case Threads::kReads:
-      return reads.post(std::move(work));
+      return reads.post(std::move(work), client);
     case Threads::kLongReads:
-      return long_reads.post(std::move(work));
+      return long_reads.post(std::move(work), client);
   }
 }
 

@@ -36,7 +36,7 @@ struct Site {
         id_prefix(draw_id_prefix()) {}
 
   // Runs the work at once for kIo, else on other threads.
-  void run_on(Threads threads, std::function<void()> work);
+  void run_on(Threads threads, const std::string& client, std::function<void()> work);
   void stop_workers();  // not from one of them
   void connection_closed();
   bool wait_until_empty(std::chrono::milliseconds at_most);

@@ -268,10 +268,12 @@ Response unauthenticated(const Peer& peer, std::string_view refusal) {
 
 namespace {
 
-// Returns the answer 429 if the client is above its rate limit.
-std::optional<Response> pass_gate(const Gate& gate, const Request& request, const Peer& peer) {
+// Returns the answer 429 if the client is above its rate limit. What is public has a count of its own for each address:
+// a flood of wrong tokens does not make the health check fail that comes from the same address.
+std::optional<Response> pass_gate(const Gate& gate, const Request& request, const Peer& peer, bool is_public) {
   if (!gate.take) return std::nullopt;
-  const std::int64_t wait_ms = gate.take(request.subject, address_of(peer.address));
+  const std::string address = address_of(peer.address);
+  const std::int64_t wait_ms = gate.take(request.subject, is_public ? "public " + address : address);
   if (wait_ms > 0) return too_many_requests(wait_ms);
   return std::nullopt;
 }
@@ -301,7 +303,7 @@ std::variant<Admitted, Response, Waiting> decide(Head head, const Target& target
     auto found = authenticator.identify(request.header("authorization"), request.header("cookie"), peer);
     if (!found.subject && found.until_known) return Waiting{std::move(found.until_known)};
     if (!found.subject) {
-      if (auto wait = pass_gate(gate, request, peer)) return *wait;
+      if (auto wait = pass_gate(gate, request, peer, is_public)) return *wait;
       if (gate.unauthenticated) gate.unauthenticated(address_of(peer.address));
       return unauthenticated(peer, found.refusal);
     }
@@ -317,7 +319,7 @@ std::variant<Admitted, Response, Waiting> decide(Head head, const Target& target
     request.subject = found.subject->name;
     request.principal = std::move(*found.subject);
   }
-  if (auto wait = pass_gate(gate, request, peer)) return *wait;
+  if (auto wait = pass_gate(gate, request, peer, is_public)) return *wait;
   if (*method == Method::kOptions) return answer_options(match, path);
   if (match.allowed.empty()) return problem(404, "not-found", "no such path");
   if (match.route == nullptr) {
