@@ -7,6 +7,7 @@
 #include "model/document/job_document.h"
 #include "model/document/price_document.h"
 #include "model/document/quantity_report.h"
+#include "model/json.h"
 
 namespace berth::api {
 namespace {
@@ -39,6 +40,28 @@ Result<ClusterConfig> decode_config(const http::Request& request) {
 }
 
 boost::json::value job_document(const JobSpec& spec) { return to_value(document::job_node(spec)); }
+
+void hide_environment(boost::json::value& job) {
+  if (auto* array = job.if_array()) {
+    for (boost::json::value& one : *array) hide_environment(one);
+  }
+  auto* object = job.if_object();
+  if (object == nullptr) return;
+  for (auto& member : *object) {
+    auto* variables = member.key() == "env" ? member.value().if_object() : nullptr;
+    if (variables == nullptr) {
+      hide_environment(member.value());
+    } else {
+      for (auto& variable : *variables) variable.value() = kHidden;
+    }
+  }
+}
+
+boost::json::object shown_event(const EventRecord& record) {
+  boost::json::object event = event_json(record);
+  if (auto* spec = event.if_contains("spec")) hide_environment(*spec);
+  return event;
+}
 
 boost::json::value config_document(const ClusterConfig& config) { return to_value(document::config_node(config)); }
 

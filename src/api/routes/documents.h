@@ -25,6 +25,15 @@ Result<std::vector<AdmissionRule>> decode_rules(const http::Request& request);
 boost::json::value rule_document(const AdmissionRule& rule);
 
 boost::json::value job_document(const JobSpec& spec);
+
+// Replaces the values of the environment variables in a job, as a document or as an event has it, by kHidden. The
+// names stay. They may be secrets: the view of a job shows them to a subject that may read its logs, and no event shows
+// them.
+void hide_environment(boost::json::value& job);
+inline constexpr std::string_view kHidden = "(hidden)";
+// An event as it is shown.
+boost::json::object shown_event(const EventRecord& record);
+
 boost::json::value config_document(const ClusterConfig& config);
 std::string config_yaml(const ClusterConfig& config);
 boost::json::value price_document(const PriceBook& book);

@@ -4,7 +4,7 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
-#include "model/json.h"
+#include "api/routes/documents.h"
 
 namespace berth::api {
 namespace {
@@ -30,7 +30,7 @@ bool EventFilter::wants(const EventRecord& record) const {
 http::StreamEvent stream_event(const EventRecord& record) {
   return {.id = std::to_string(record.seq),
           .name = std::string(kind_name(record.event)),
-          .data = boost::json::serialize(event_json(record))};
+          .data = boost::json::serialize(shown_event(record))};
 }
 
 std::optional<http::StreamEvent> stream_event(const EventRecord& record, const EventFilter& filter) {

@@ -4,12 +4,12 @@
 #include <limits>
 #include <optional>
 
+#include "api/routes/documents.h"
 #include "api/routes/event_feed.h"
 #include "api/routes/event_start.h"
 #include "api/routes/json_text.h"
 #include "api/routes/request_reading.h"
 #include "api/routes/route_groups.h"
-#include "model/json.h"
 
 namespace berth::api {
 namespace {
@@ -45,7 +45,7 @@ http::Response list_events(Service& service, const EventFilter& filter, Seq from
       if (items.size() == limit) break;
       ++seen;
       from = record.seq + 1;
-      if (filter.wants(record)) items.push_back(event_json(record));
+      if (filter.wants(record)) items.push_back(shown_event(record));
     }
   }
   Seq last = 0;

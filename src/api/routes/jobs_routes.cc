@@ -198,7 +198,13 @@ void get_job(Service& service, const Request& request, const Responder& responde
     }
     service.read([&](const View& view) { shown = show_past_job(view.state, std::move(*past)); });
   }
-  responder.send(job_answer(service, request, job_in_full(*shown)));
+  json::object full = job_in_full(*shown);
+  const auto about = job_object(service, id.value());
+  const bool may_read =
+      about &&
+      policy::authorize(request.principal, policy::Verb::kReadLog, {about->queue, about->owner, id.value()}).allowed;
+  if (!may_read) hide_environment(full["spec"]);
+  responder.send(job_answer(service, request, std::move(full)));
 }
 
 void explain_job(Service& service, const Request& request, const Responder& responder) {

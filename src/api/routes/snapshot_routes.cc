@@ -45,7 +45,11 @@ http::Response snapshot_answer(Service& service) {
   json::array nodes;
   for (const ShownNode& node : snapshot.nodes) nodes.push_back(node_view(node));
   json::array jobs;
-  for (const ShownJob& job : snapshot.jobs) jobs.push_back(job_in_full(job));
+  for (const ShownJob& job : snapshot.jobs) {
+    json::object view = job_in_full(job);
+    hide_environment(view["spec"]);
+    jobs.push_back(std::move(view));
+  }
   return json_answer(json::object{{"seq", snapshot.seq},
                                   {"time", to_iso8601(snapshot.time)},
                                   {"config", config_document(snapshot.config)},
