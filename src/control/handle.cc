@@ -530,6 +530,17 @@ Result<Reply> on(Batch& batch, const ConfirmClock& command) {
 
 constexpr std::size_t kMostTokens = 10'000;
 
+// The roles that were granted to a token go with it, so that the next token of its name does not have them.
+void revoke_token(Batch& batch, const std::string& name, const std::string& user) {
+  const std::string subject = "token:" + name;
+  std::vector<RoleBinding> granted;
+  for (const auto& [binding, origin] : batch.state().granted()) {
+    if (binding.subject == subject) granted.push_back(binding);
+  }
+  batch.emit(TokenRevoked{name, user});
+  for (const RoleBinding& binding : granted) batch.emit(RoleBound{binding, false, user});
+}
+
 Result<Reply> on(Batch& batch, const CreateToken& command) {
   const TokenCreated& token = command.token;
   if (!well_formed_name(token.name))
@@ -547,7 +558,7 @@ Result<Reply> on(Batch& batch, const CreateToken& command) {
     if (known.expires <= batch.now()) expired.push_back(name);
   }
   const Origin by = batch.take_origin();
-  for (const std::string& name : expired) batch.emit(TokenRevoked{name, token.user});
+  for (const std::string& name : expired) revoke_token(batch, name, token.user);
   if (batch.state().tokens().contains(token.name))
     return conflict("there is a token '" + token.name + "' already; revoke it first (berth token revoke " + token.name +
                     "), or choose another name");
@@ -562,7 +573,7 @@ Result<Reply> on(Batch& batch, const RevokeToken& command) {
   if (!batch.state().tokens().contains(command.name))
     return not_found("no such token '" + command.name.substr(0, 80) + "'");
   if (auto ok = check_admins_after(batch, command); !ok) return ok.error();
-  batch.emit(TokenRevoked{command.name, command.user});
+  revoke_token(batch, command.name, command.user);
   return Reply{};
 }
 

@@ -88,6 +88,11 @@ Result<Reply> block_subject(Batch& batch, const BlockSubject& command) {
   const State& state = batch.state();
   if (const std::string wrong = mistake_in_subject(command.subject); !wrong.empty())
     return invalid("subject '" + command.subject.substr(0, 80) + "': " + wrong);
+  // A token of that name may have been created; without one it is the token that lies in the data directory.
+  if (command.blocked && command.subject == "token:admin" && !state.tokens().contains("admin"))
+    return invalid(
+        "token:admin is the token in the data directory, whose access is not ended: root of the server's machine can "
+        "always read it");
   if (state.blocked().contains(command.subject) == command.blocked) return Reply{.job = {}, .unchanged = true};
   if (command.blocked) {
     if (state.blocked().size() >= kMostBlocked)

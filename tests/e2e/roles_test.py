@@ -79,7 +79,7 @@ def a_revoked_token_ends_what_it_has_begun():
     slow.sendall(body[5:])
     assert slow.recv(4096).startswith(b"HTTP/1.1 401"), "a body that came late was taken"
     assert [row["name"] for row in server.ask("GET", "/v1/tokens")["items"]] == []
-    server.ask("POST", "/v1/jobs", {"queue": "red", "gpus": 1, "env": {"S": "topsecret"}, "command": ["true"]})
+    server.ask("POST", "/v1/jobs", {"queue": "red", "gpus": 1, "command": ["echo", "topsecret"]})
     assert b"topsecret" not in read_until(stream, b"topsecret"), "a stream went on"
     discard(server)
 
@@ -208,10 +208,98 @@ def neither_tenant_reads_what_the_other_wrote():
     discard(server)
 
 
+def environments_are_read_by_readers_of_logs_and_stand_in_no_event():
+    server = started()
+    owner, lead = Tenant(server, "red-ci", "red"), Tenant(server, "red-lead", "red", "lead")
+    job = owner.ask("POST", "/v1/jobs", {"gpus": 1, "env": {"KEY": "topsecret"}, "command": ["sleep", "60"]})["id"]
+    for reader in (owner, lead):
+        assert "topsecret" in reader.readable(f"/v1/jobs/{job}"), reader.name
+    for role in ("viewer", "org-admin", "operator", "auditor"):
+        other = Tenant(server, "one-" + role, "" if role in ("operator", "auditor") else "red", role)
+        view = other.ask("GET", f"/v1/jobs/{job}")
+        assert view["spec"]["env"] == {"KEY": "(hidden)"}, (role, view["spec"])
+    for path in ("/v1/events?limit=1000", "/v1/events?follow=true", "/v1/snapshot"):
+        told = Tenant(server, "aud-" + str(len(path)), "", "auditor").readable(path)
+        assert '"KEY"' in told and "topsecret" not in told, (path, told[:2000])
+    assert server.ask("GET", f"/v1/jobs/{job}")["spec"]["env"] == {"KEY": "topsecret"}
+    discard(server)
+
+
+def an_admin_of_one_queue_submits_as_itself_alone():
+    server = started()
+    admin = Tenant(server, "red-adm", "red", "admin")
+    for user in ("root", "admin", "blue-ci"):
+        assert admin.status("POST", "/v1/jobs", {"queue": "red", "user": user, "gpus": 1, "command": ["true"]}) == 403, user
+    job = admin.ask("POST", "/v1/jobs", {"queue": "red", "gpus": 1, "command": ["true"]})["id"]
+    assert admin.ask("GET", f"/v1/jobs/{job}")["user"] == "red-adm"
+    assert server.ask("POST", "/v1/jobs", {"queue": "red", "user": "blue-ci", "gpus": 1, "command": ["true"]})["id"]
+    discard(server)
+
+
+def a_granted_role_goes_with_its_token():
+    server = started()
+    Tenant(server, "ci", "red")
+    server.ask("POST", "/v1/roles", {"subject": "token:ci", "role": "org-admin", "queue": "red"})
+    server.ask("DELETE", "/v1/tokens/ci")
+    again = Tenant(server, "ci", "blue", "viewer")
+    roles = [(one["role"], one["queue"]) for one in again.ask("GET", "/v1/access")["bindings"]]
+    assert roles == [("viewer", "blue")], roles
+    assert server.ask("GET", "/v1/roles")["items"] == []
+    discard(server)
+
+
+def the_token_of_the_data_directory_is_not_said_to_be_ended():
+    server = started()
+    try:
+        server.ask("POST", "/v1/subjects/block", {"subject": "token:admin"})
+        raise AssertionError("its access is said to be ended")
+    except Problem as problem:
+        assert problem.status == 400, problem
+    discard(server)
+
+
+def a_reason_breaks_no_glass_where_a_role_covers_the_log():
+    server = started()
+    red, operator = Tenant(server, "red-ci", "red"), Tenant(server, "ops", "", "operator")
+    job = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["sleep", "60"]})["id"]
+    time.sleep(1)
+    red.readable(f"/v1/jobs/{job}/logs?break_glass=mine")
+    server.ask("GET", f"/v1/jobs/{job}", None)
+    assert "break_glass" not in red.ask("GET", f"/v1/jobs/{job}")
+    operator.readable(f"/v1/jobs/{job}/logs?break_glass=pager")
+    assert [one["reason"] for one in red.ask("GET", f"/v1/jobs/{job}")["break_glass"]] == ["pager"]
+    discard(server)
+
+
+def a_bill_does_not_tell_which_queues_there_are():
+    server = started()
+    red = Tenant(server, "red-ci", "red", "finance")
+    for path in ("/v1/bill", "/v1/jobs"):
+        assert red.status("GET", path + "?queue=blue") == red.status("GET", path + "?queue=none") == 404, path
+    discard(server)
+
+
+def a_flood_of_wrong_tokens_leaves_the_health_check_alone():
+    server = start_with(CONFIG, ("--rate-limit-unknown", "2/5"))
+    codes = []
+    for _ in range(12):
+        try:
+            server.ask("GET", "/v1/jobs", headers={"Authorization": "Bearer wrong"})
+        except Problem as problem:
+            codes.append(problem.status)
+    assert 429 in codes, codes
+    assert server.ask("GET", "/healthz")["status"] == "ok"
+    discard(server)
+
+
 def main():
     cases = [a_token_reaches_its_queue_and_its_own_jobs_alone, a_revoked_token_ends_what_it_has_begun,
              what_others_run_cannot_be_asked_for, tokens_outlive_the_server_and_end_when_they_should,
-             bad_requests_for_tokens_are_told, neither_tenant_reads_what_the_other_wrote]
+             bad_requests_for_tokens_are_told, neither_tenant_reads_what_the_other_wrote,
+             environments_are_read_by_readers_of_logs_and_stand_in_no_event, an_admin_of_one_queue_submits_as_itself_alone,
+             a_granted_role_goes_with_its_token, the_token_of_the_data_directory_is_not_said_to_be_ended,
+             a_reason_breaks_no_glass_where_a_role_covers_the_log, a_bill_does_not_tell_which_queues_there_are,
+             a_flood_of_wrong_tokens_leaves_the_health_check_alone]
     return tally.run(cases)
 
 

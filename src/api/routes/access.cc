@@ -169,7 +169,12 @@ std::optional<Error> refuse_others(Service& service, const Request& request, Ver
                "the identity of a job is given to that job alone: ask from within it, with its BERTH_JOB_TOKEN"};
 }
 
+// Rows of a queue that the subject may not see are refused as those of a queue that does not exist.
 std::optional<Error> refuse_rows(Service& service, const Request& request, Verb verb) {
+  const auto queue = request.query.find("queue");
+  if (queue != request.query.end() && !queue->second.empty() && queue->second != "/" &&
+      !policy::authorize(request.principal, Verb::kSeeQueue, {queue->second}).allowed)
+    return not_found("no such queue '" + queue->second.substr(0, 200) + "'");
   if (policy::reach_anywhere(request.principal, verb) != policy::Reach::kNone) return std::nullopt;
   return denial(service, request, verb, {}, policy::authorize(request.principal, verb, {{}, request.principal.user}));
 }

@@ -24,7 +24,8 @@ Result<int> end_access(const BindOptions& options, Session& session) {
   session.out << formatted(*answer, options.format, [&] {
     const std::string subject = printable(show(*answer, "subject"));
     if (options.lift) return subject + " may come in again, with the roles and tokens that it has\n";
-    return "all access of " + subject + " is ended, its tokens and open streams with it; its jobs go on\n";
+    return "all access of " + subject + " is ended, its tokens and open streams with it; its jobs go on\n" +
+           (subject == "user:admin" ? "the token in the data directory stays an admin's\n" : "");
   });
   return kOk;
 }
