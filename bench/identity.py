@@ -221,14 +221,18 @@ def measure_quota_changes(server, options, result):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--program", default=os.path.join(ROOT, "build", "release", "berth"))
+    options.add_argument("--program", help="this berth, and bench/bench_authorize beside it, as they are; else both are built")
     options.add_argument("--submits", type=int, default=8_000, help="in each turn")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--changes", type=int, default=30)
     options = options.parse_args()
-    subprocess.run([os.path.join(ROOT, "tools", "build"), "release", "bench_authorize"], check=True, stdout=sys.stderr)
+    if not options.program:
+        subprocess.run([os.path.join(ROOT, "tools", "build"), "release", "berth", "bench_authorize"], check=True, stdout=sys.stderr)
+        options.program = os.path.join(ROOT, "build", "release", "berth")
+    options.program = os.environ["BERTH"] = os.path.abspath(options.program)
     result = {"benchmark": "identity", "users": USERS, "teams": TEAMS, "bindings": BINDINGS}
-    decided = subprocess.run([os.path.join(ROOT, "build", "release", "bench", "bench_authorize")], check=True, capture_output=True, text=True)
+    authorize = os.path.join(os.path.dirname(options.program), "bench", "bench_authorize")
+    decided = subprocess.run([authorize], check=True, capture_output=True, text=True)
     result.update(json.loads(decided.stdout))
     directory = tempfile.mkdtemp(prefix="berth-bench-")
     os.chmod(directory, 0o755)
