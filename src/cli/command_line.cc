@@ -831,6 +831,7 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve", "--kubernetes-namespace", "NAMESPACE", "where the Lease of the server is"},
     ElsewhereFlag{"serve", "--cell", "NAME", "name of the cluster as a cell"},
     ElsewhereFlag{"serve", "--topology-labels", "KEYS", "labels of nodes that are levels of the topology"},
+    ElsewhereFlag{"serve", "--device-resources", "NAMES", "resources of nodes that count as GPUs"},
     ElsewhereFlag{"serve", "--volume-wait", "TIME", "how long a gang keeps its places while volumes are made"},
     ElsewhereFlag{"serve", "--job-namespace", "NAMESPACE", "where the pods of submitted jobs are made"},
     ElsewhereFlag{"scenario", "--rewrite", nullptr, "put what happens into the files, instead of comparing"},

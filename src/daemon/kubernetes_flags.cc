@@ -13,7 +13,9 @@
 #include "base/hash.h"
 #include "daemon/machine.h"
 #include "model/document/quantity.h"
+#include "model/gpu_model.h"
 #include "model/name.h"
+#include "model/resources.h"
 
 namespace berth::daemon {
 namespace {
@@ -59,6 +61,23 @@ Result<std::vector<std::string>> read_topology_labels(const std::string& flag) {
   return keys;
 }
 
+Result<std::vector<std::string>> read_device_resources(const std::string& flag) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at < flag.size();) {
+    const std::size_t end = std::min(flag.find(',', at), flag.size());
+    std::string name = flag.substr(at, end - at);
+    if (name.find('/') == std::string::npos || !well_formed_gpu_model(name)) {
+      return invalid("--device-resources: '" + name +
+                     "' is no name of a resource of devices; give names as amd.com/gpu,habana.ai/gaudi");
+    }
+    names.push_back(std::move(name));
+    at = end + 1;
+  }
+  if (names.size() > kMaxGpuModels)
+    return invalid("--device-resources: at most " + std::to_string(kMaxGpuModels) + " names");
+  return names;
+}
+
 Result<std::int64_t> read_volume_wait(const std::string& flag) {
   constexpr std::int64_t kMostS = 86'400;
   const auto seconds = document::parse_duration_s(flag);
@@ -69,6 +88,7 @@ Result<std::int64_t> read_volume_wait(const std::string& flag) {
 
 Result<backend::Credentials> read_credentials(const KubernetesFlags& flags) {
   if (auto labels = read_topology_labels(flags.topology_labels); !labels) return labels.error();
+  if (auto names = read_device_resources(flags.device_resources); !names) return names.error();
   if (auto own = backend::read_job_namespace(flags.job_namespace); !own) return own.error();
   if (auto wait = read_volume_wait(flags.volume_wait); !wait) return wait.error();
   if (!well_formed_name(flags.cell)) return invalid("--cell: '" + flags.cell + "' is no name");
@@ -101,6 +121,9 @@ Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(const Kubernet
   options.seed = Hasher().add(options.identity).digest();
   options.cluster.cell = flags.cell;
   options.cluster.topology = std::move(*labels);
+  auto devices = read_device_resources(flags.device_resources);
+  if (!devices) return devices.error();
+  options.cluster.devices = std::move(*devices);
   auto own = backend::read_job_namespace(flags.job_namespace);
   if (!own) return own.error();
   options.cluster.own = std::move(*own);

@@ -22,11 +22,15 @@ struct KubernetesFlags {
   // for those of other queues. none: no pods are made.
   std::string job_namespace = "berth-jobs";
   std::string topology_labels;      // label keys of nodes with commas between, outermost first
+  std::string device_resources;     // resources of nodes that count as GPUs besides NVIDIA's, with commas between
   std::string volume_wait = "10m";  // how long a gang waits with its places for volumes that are made for it
 };
 
 // Splits and checks the label keys.
 Result<std::vector<std::string>> read_topology_labels(const std::string& flag);
+
+// Splits and checks the names of resources.
+Result<std::vector<std::string>> read_device_resources(const std::string& flag);
 
 // Returns the seconds of --volume-wait: 1 s to 24 h.
 Result<std::int64_t> read_volume_wait(const std::string& flag);

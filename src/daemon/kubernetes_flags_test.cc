@@ -45,6 +45,14 @@ TEST_CASE("topology labels are keys with commas between") {
   CHECK(!read_topology_labels("1,2,3,4,5,6,7,8,9"));
 }
 
+TEST_CASE("resources of devices are names with commas between") {
+  CHECK(read_device_resources("").value().empty());
+  CHECK(read_device_resources("amd.com/gpu,habana.ai/gaudi").value() ==
+        std::vector<std::string>{"amd.com/gpu", "habana.ai/gaudi"});
+  CHECK(!read_device_resources("amd.com/"));
+  CHECK(!read_device_resources("a/b/c"));
+}
+
 TEST_CASE("the namespace of the Lease is that of the flag, else of the kubeconfig, else default") {
   const Kubeconfig named(", namespace: gpu");
   const Kubeconfig plain("");
@@ -70,6 +78,9 @@ TEST_CASE("flags of a cluster that are malformed are refused by name") {
   flags.cell = "c";
   flags.topology_labels = "zone=1";
   CHECK(refusal(flags).find("--topology-labels: 'zone=1'") == 0);
+  flags.topology_labels = "";
+  flags.device_resources = "amd.com/gpu,gpu";
+  CHECK(refusal(flags).find("--device-resources: 'gpu' is no name of a resource") == 0);
 }
 
 TEST_CASE("the time that a gang waits for its volumes is a time of up to a day") {

@@ -98,6 +98,8 @@ void add_kubernetes_flags(CLI::App& app, Flags& flags) {
          "Labels of nodes that are the levels of the topology, outermost first, as "
          "topology.kubernetes.io/zone,example.com/rack",
          "KEYS");
+  option("--device-resources", to.device_resources,
+         "Resources of nodes that count as GPUs besides NVIDIA's, as amd.com/gpu,habana.ai/gaudi", "NAMES");
   app.add_option("--volume-wait", to.volume_wait,
                  "How long a gang keeps its places while volumes are made for its claims (WaitForFirstConsumer)")
       ->type_name("TIME")
@@ -119,7 +121,8 @@ Result<void> check_backend(const CLI::App& app, Flags& flags) {
     return {};
   }
   for (const char* flag :
-       {"--kubeconfig", "--kubernetes-namespace", "--cell", "--topology-labels", "--volume-wait", "--job-namespace"}) {
+       {"--kubeconfig", "--kubernetes-namespace", "--cell", "--topology-labels", "--device-resources", "--volume-wait",
+        "--job-namespace"}) {
     if (app.count(flag) != 0) return invalid(std::string(flag) + " needs --backend kubernetes");
   }
   return {};

@@ -4,7 +4,8 @@
 // reads no clock and does no I/O: src/backend/kubernetes sends and receives.
 //
 // Rules:
-// 1. A node of the API server is a node of berth; its GPUs are counted (the kubelet chooses the devices).
+// 1. A node of the API server is a node of berth; its GPUs are counted (the kubelet chooses the devices), MIG instances
+//    and shares by the name of their resource.
 // 2. Pods that name our scheduler form groups: by label, PodGroup or owner, else each alone. A group is submitted as
 //    one job when as many pods wait as it needs. Its key names the group, so that a repeat is no second job.
 // 3. A StartTask is one Binding of the task's pod, which carries the task's key as an annotation. If the pod does not
@@ -88,6 +89,7 @@ struct Options {
   std::vector<std::string> topology = {};  // label keys of the configured levels, outermost first
   std::int64_t pod_wait_s = 120;           // how long a start waits for its pod, and for claims it has, to exist
   std::int64_t volume_wait_s = 600;        // how long a start waits for the volumes of the chosen node
+  std::vector<std::string> devices = {};   // resources that count as GPUs besides NVIDIA's (device.h)
   std::string log = {};                    // id of the log; pods that are bound by another are foreign
   OwnPods own = {};
 };

@@ -108,7 +108,7 @@ bool Cluster::Impl::carries_its_task(const std::string& uid, const Pod& pod) con
 void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted) {
   const std::string uid = text_at(object, {"metadata", "uid"});
   if (deleted) return pod_gone(uid);
-  auto read = read_pod(object, options_.scheduler);
+  auto read = read_pod(object, options_.scheduler, options_.devices);
   if (!read) {
     warn(read.error().message);
     return;
@@ -444,12 +444,13 @@ void Cluster::Impl::watch_desertion(Group& group) {
 Cluster::Impl::Usage Cluster::Impl::foreign_use(const Pod& pod) const {
   const PodObject& object = pod.object;
   if (object.node.empty() || is_over(object)) return {};
-  const Usage all{object.request.cpu_milli, object.request.memory_mib, object.request.gpus};
+  const Usage all{object.request.cpu_milli, object.request.memory_mib, object.devices};
   const auto task = pod.assigned ? tasks_.find(*pod.assigned) : tasks_.end();
   if (task != tasks_.end()) {
     const StartTask& start = task->second.start;
     return {std::max<std::int64_t>(0, all.cpu_milli - start.cpu_milli),
-            std::max<std::int64_t>(0, all.memory_mib - start.memory_mib), 0};
+            std::max<std::int64_t>(0, all.memory_mib - start.memory_mib),
+            {}};
   }
   const bool named_soon = !open_ || (pod.seen <= opened_ && now_ - opened_ < kUnclaimedMs);
   if (named_soon && object.task && !tasks_.contains(*object.task) && carries_its_task(object.uid, pod)) return {};
@@ -521,7 +522,7 @@ void Cluster::Impl::count_foreign(Pod& pod) {
     Usage& sum = foreign_[name];
     sum.cpu_milli += sign * more.cpu_milli;
     sum.memory_mib += sign * more.memory_mib;
-    sum.gpus += sign * more.gpus;
+    kube::add(sum.devices, more.devices, sign);
     if (sum == Usage{}) foreign_.erase(name);
   };
   const std::string before = pod.foreign_on;

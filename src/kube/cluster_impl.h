@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kube/cluster.h"
+#include "kube/device.h"
 #include "kube/node_object.h"
 #include "kube/node_rule.h"
 #include "kube/owner_object.h"
@@ -56,7 +57,7 @@ class Cluster::Impl {
   struct Usage {
     std::int64_t cpu_milli = 0;
     std::int64_t memory_mib = 0;
-    std::int64_t gpus = 0;
+    Devices devices;
     bool operator==(const Usage&) const = default;
   };
   struct Pod {
@@ -80,7 +81,7 @@ class Cluster::Impl {
     NodeObject object;
     std::optional<NodeSpec> registered;
     NodeStatus status = NodeStatus::kReady;
-    std::set<std::size_t> blocked;  // GPUs that stand for those that foreign pods use
+    std::set<std::string> blocked;  // uuids of GPUs that stand for those that foreign pods use
     Timestamp fewer_since = Timestamp::never();
     Timestamp overfull_at = Timestamp::never();  // a task was to start on it that would have been one pod too many
   };
@@ -163,10 +164,10 @@ class Cluster::Impl {
   void update_node(const std::string& name, Node& node);
   void update_foreign_gpus(const std::string& name, Node& node);
   NodeSpec spec_of(const std::string& name, const Node& node) const;
-  std::set<std::size_t> gpus_in_use(const std::string& node) const;
+  std::set<std::string> gpus_in_use(const std::string& node) const;
   void tell_status(const std::string& name, Node& node, NodeStatus status, const std::string& why);
   bool runs_tasks(const std::string& node) const;
-  std::size_t foreign_gpus(const std::string& name, const Node& node) const;
+  Devices foreign_gpus(const std::string& name, const Node& node) const;
   bool is_unsettled(const std::string& name, const Node& node) const;
   void count_pod(Pod& pod);
   bool takes_pods(const Node& node) const;

@@ -17,7 +17,7 @@ constexpr std::int64_t kFewerGpusMs = 60'000;
 void Cluster::Impl::observe_node(const boost::json::object& object, bool deleted) {
   const std::string id = text_at(object, {"metadata", "name"});
   if (deleted) return node_gone(id);
-  auto read = read_node(object, options_.cell, options_.topology);
+  auto read = read_node(object, options_.cell, options_.topology, options_.devices);
   if (!read) return warn("node " + shown(id, 80) + " is passed over: " + read.error().message);
   Node& node = nodes_[id];
   if (read->notes != node.object.notes) {
@@ -42,14 +42,11 @@ bool Cluster::Impl::runs_tasks(const std::string& node) const {
   });
 }
 
-std::set<std::size_t> Cluster::Impl::gpus_in_use(const std::string& node) const {
-  std::set<std::size_t> used;
+std::set<std::string> Cluster::Impl::gpus_in_use(const std::string& node) const {
+  std::set<std::string> used;
   for (const auto& [key, task] : tasks_) {
     if (task.start.node != node || task.phase == TaskPhase::kExited) continue;
-    for (const std::string& uuid : task.start.gpu_uuids) {
-      const std::size_t colon = uuid.rfind(':');
-      if (colon != std::string::npos) used.insert(static_cast<std::size_t>(std::atoi(uuid.c_str() + colon + 1)));
-    }
+    used.insert(task.start.gpu_uuids.begin(), task.start.gpu_uuids.end());
   }
   return used;
 }
@@ -60,8 +57,7 @@ NodeSpec Cluster::Impl::spec_of(const std::string& name, const Node& node) const
   const Usage foreign = used == foreign_.end() ? Usage{} : used->second;
   spec.cpu_milli = std::max<std::int64_t>(0, spec.cpu_milli - foreign.cpu_milli);
   spec.memory_mib = std::max<std::int64_t>(0, spec.memory_mib - foreign.memory_mib);
-  for (std::size_t index = 0; index < spec.gpus.size(); ++index)
-    spec.gpus[index].healthy = !node.blocked.contains(index);
+  for (Gpu& gpu : spec.gpus) gpu.healthy = !node.blocked.contains(gpu.uuid);
   spec.labels = labels_of_node(node);
   if (!takes_pods(node)) {
     const Taint full{"berth.dev/no-more-pods", ""};
@@ -71,33 +67,48 @@ NodeSpec Cluster::Impl::spec_of(const std::string& name, const Node& node) const
   return spec;
 }
 
-// Returns how many of the node's GPUs foreign pods use.
-std::size_t Cluster::Impl::foreign_gpus(const std::string& name, const Node& node) const {
+// Returns how many of the node's GPUs of each resource foreign pods use.
+Devices Cluster::Impl::foreign_gpus(const std::string& name, const Node& node) const {
+  Devices used;
   const auto foreign = foreign_.find(name);
-  const std::int64_t gpus = foreign == foreign_.end() ? 0 : std::max<std::int64_t>(0, foreign->second.gpus);
-  return std::min(static_cast<std::size_t>(gpus), node.object.spec.gpus.size());
+  if (foreign == foreign_.end() || foreign->second.devices.empty()) return used;
+  for (const Gpu& gpu : node.object.spec.gpus) {
+    const std::string_view resource = resource_of_device(gpu.uuid);
+    const std::int64_t beside = count_of(node.object.passed_over, resource);
+    if (count_of(used, resource) + beside < count_of(foreign->second.devices, resource))
+      ++used[std::string(resource)];
+  }
+  return used;
 }
 
 // Returns true if time alone may change what is reported of the node.
 bool Cluster::Impl::is_unsettled(const std::string& name, const Node& node) const {
+  std::int64_t wanted = 0;
+  for (const auto& [resource, count] : foreign_gpus(name, node)) wanted += count;
   return !node.overfull_at.is_never() || !node.fewer_since.is_never() ||
-         node.blocked.size() != foreign_gpus(name, node);
+         static_cast<std::int64_t>(node.blocked.size()) != wanted;
 }
 
 // Chooses which of the counted GPUs stand for those of foreign pods: idle ones, and those that did before.
 void Cluster::Impl::update_foreign_gpus(const std::string& name, Node& node) {
-  const std::size_t all = node.object.spec.gpus.size();
-  const std::size_t wanted = foreign_gpus(name, node);
-  std::erase_if(node.blocked, [&](std::size_t index) { return index >= all; });
-  while (node.blocked.size() > wanted) {
-    const std::size_t freed = *node.blocked.begin();
-    node.blocked.erase(freed);
+  const std::vector<Gpu>& gpus = node.object.spec.gpus;
+  Devices more = foreign_gpus(name, node);  // to be chosen
+  std::set<std::string> kept;
+  for (auto gpu = gpus.rbegin(); gpu != gpus.rend(); ++gpu) {
+    const auto wanted = more.find(resource_of_device(gpu->uuid));
+    if (!node.blocked.contains(gpu->uuid) || wanted == more.end() || wanted->second == 0) continue;
+    --wanted->second;
+    kept.insert(gpu->uuid);
   }
-  if (node.blocked.size() == wanted) return;
-  const std::set<std::size_t> used = gpus_in_use(name);
-  for (std::size_t index = all; index > 0 && node.blocked.size() < wanted; --index) {
-    if (!used.contains(index - 1)) node.blocked.insert(index - 1);
+  const bool whole = std::all_of(more.begin(), more.end(), [](const auto& one) { return one.second == 0; });
+  const std::set<std::string> used = whole ? std::set<std::string>() : gpus_in_use(name);
+  for (auto gpu = gpus.rbegin(); gpu != gpus.rend(); ++gpu) {
+    const auto wanted = more.find(resource_of_device(gpu->uuid));
+    if (wanted == more.end() || wanted->second == 0 || kept.contains(gpu->uuid) || used.contains(gpu->uuid)) continue;
+    --wanted->second;
+    kept.insert(gpu->uuid);
   }
+  node.blocked = std::move(kept);
 }
 
 void Cluster::Impl::tell_status(const std::string& name, Node& node, NodeStatus status, const std::string& why) {

@@ -89,13 +89,13 @@ void Cluster::Impl::own_look_answered(const TaskKey& key, Task& task, int status
     return;
   }
   if (status != 200) return;  // asked again by tick
-  const auto pod = read_pod(object_of(body), options_.scheduler);
+  const auto pod = read_pod(object_of(body), options_.scheduler, options_.devices);
   if (!pod) return;
   if (pod->task != key || pod->log != options_.log || !is_own(*pod))
     return exit_task(key, task,
                      {ExitReason::kStartFailed, 1,
                       "there is a pod " + pod->name_space + "/" + pod->name + " that is not berth's; delete it"});
-  if (pod->node != task.start.node || static_cast<std::size_t>(pod->request.gpus) != task.start.gpu_uuids.size())
+  if (pod->node != task.start.node || pod->devices != devices_in(task.start.gpu_uuids))
     return exit_task(key, task,
                      {ExitReason::kStartFailed, 1,
                       "pod " + pod->name_space + "/" + pod->name + " was changed by an admission webhook"});

@@ -30,7 +30,7 @@ bool Cluster::Impl::is_admitted_by_suspension(const Group& group) {
 
 void Cluster::Impl::observe_suspension(Kind kind, const std::string& id, const boost::json::object& object,
                                        bool deleted) {
-  auto read = deleted ? std::nullopt : read_suspension(kind, object, options_.scheduler);
+  auto read = deleted ? std::nullopt : read_suspension(kind, object, options_.scheduler, options_.devices);
   if (!read) {
     suspensions_.erase(id);
     return;

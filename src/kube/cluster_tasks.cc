@@ -75,8 +75,7 @@ bool Cluster::Impl::adopt(const TaskKey& key, Task& task) {
   for (auto one = bound_.lower_bound({key, {}}); one != bound_.end() && one->first == key; ++one) {
     const std::string uid = one->second;
     Pod& pod = pods_.at(uid);
-    if (pod.assigned || pod.object.node != task.start.node ||
-        static_cast<std::size_t>(pod.object.request.gpus) != task.start.gpu_uuids.size())
+    if (pod.assigned || pod.object.node != task.start.node || pod.object.devices != devices_in(task.start.gpu_uuids))
       continue;  // the key was written into a pod that is not what the core decided
     task.pod = uid;
     task.phase = TaskPhase::kBound;
@@ -97,8 +96,7 @@ bool Cluster::Impl::may_be(const Pod& pod, const Task& task) const {
   const TaskRequest& request = pod.object.request;
   const PodWish& wish = pod.object.wish;
   if (!waits_to_be_bound(pod) || !wish.problem.empty() || request.cpu_milli != task.start.cpu_milli ||
-      request.memory_mib != task.start.memory_mib ||
-      static_cast<std::size_t>(request.gpus) != task.start.gpu_uuids.size())
+      request.memory_mib != task.start.memory_mib || pod.object.devices != devices_in(task.start.gpu_uuids))
     return false;
   const auto node = nodes_.find(task.start.node);
   return node == nodes_.end() || allows_node(pod, node->second);
@@ -178,7 +176,7 @@ void Cluster::Impl::look_answered(const TaskKey& key, Task& task, int status, st
   const boost::json::value json = boost::json::parse({body.data(), body.size()}, error);
   const boost::json::object* object = error ? nullptr : json.if_object();
   if (object == nullptr) return;
-  auto read = read_pod(*object, options_.scheduler);
+  auto read = read_pod(*object, options_.scheduler, options_.devices);
   if (!read || read->uid != task.pod) return pod_gone(std::string(task.pod));
   if (read->node.empty()) {
     if (task.stopping) return fail_start(key, task, "it was stopped before its pod was bound");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kube/device.h"
 #include "kube/json_reading.h"
 #include "kube/node_rule.h"
 #include "kube/quantity.h"
@@ -76,21 +77,46 @@ std::string model_of(const Labels& labels) {
   return "gpu";
 }
 
-Result<void> read_gpus(const json::object& node, NodeObject& object) {
-  const auto count = amount_of(node, "nvidia.com/gpu", whole_of);
-  if (!count) return count.error();
+Gpu device_of(const NodeObject& object, const std::string& resource, std::int64_t index) {
   const Labels& labels = object.spec.labels;
-  const std::string memory = label_of(labels, "nvidia.com/gpu.memory");
-  const auto mib = memory.empty() ? Result<std::int64_t>(std::int64_t{0}) : whole_of(memory);
-  if (static_cast<std::size_t>(*count) > kMaxGpusPerNode)
-    object.notes.push_back("it has " + std::to_string(*count) + " GPUs; berth uses " + std::to_string(kMaxGpusPerNode));
-  for (std::int64_t index = 0; index < std::min<std::int64_t>(*count, kMaxGpusPerNode); ++index) {
-    Gpu gpu;
-    gpu.uuid = object.uid + ":" + std::to_string(index);
-    gpu.model = model_of(labels);
-    gpu.memory_mib = mib ? *mib : 0;
-    object.spec.gpus.push_back(std::move(gpu));
+  Gpu gpu;
+  gpu.uuid = device_uuid(object.uid, resource, index);
+  gpu.model = resource == kWholeGpu ? model_of(labels) : resource;
+  const bool is_part = resource.starts_with("nvidia.com/mig-");
+  const auto mib = whole_of(label_of(labels, is_part ? resource + ".memory" : "nvidia.com/gpu.memory"));
+  if (mib && (is_part || resource.starts_with("nvidia.com/"))) gpu.memory_mib = *mib;
+  return gpu;
+}
+
+// Whole GPUs come first. The others take turns, so that each resource has some if there are too many.
+Result<void> read_devices(const json::object& node, const std::vector<std::string>& vendors, NodeObject& object) {
+  Devices counts;
+  const json::object* all = object_at(node, {"status", "allocatable"});
+  if (all == nullptr) return {};
+  std::int64_t sum = 0;
+  for (const auto& [resource, quantity] : *all) {
+    if (!is_device(resource, vendors)) continue;
+    const auto count = amount_of(node, resource, whole_of);
+    if (!count) return count.error();
+    if (*count > 0) counts[resource] = *count;
+    sum += std::min<std::int64_t>(*count, std::int64_t{1} << 40);
   }
+  std::vector<Gpu>& gpus = object.spec.gpus;
+  const std::int64_t whole = count_of(counts, kWholeGpu);
+  for (std::int64_t index = 0; index < whole && gpus.size() < kMaxGpusPerNode; ++index)
+    gpus.push_back(device_of(object, std::string(kWholeGpu), index));
+  for (std::int64_t index = 0; index < static_cast<std::int64_t>(kMaxGpusPerNode); ++index) {
+    for (const auto& [resource, count] : counts) {
+      if (resource != kWholeGpu && index < count && gpus.size() < kMaxGpusPerNode)
+        gpus.push_back(device_of(object, resource, index));
+    }
+  }
+  for (const Gpu& gpu : gpus) --counts.find(resource_of_device(gpu.uuid))->second;
+  std::erase_if(counts, [](const auto& one) { return one.second == 0; });
+  object.passed_over = std::move(counts);
+  if (static_cast<std::int64_t>(gpus.size()) < sum)
+    object.notes.push_back("it has " + std::to_string(sum) + " GPUs and parts of GPUs; berth uses " +
+                           std::to_string(gpus.size()));
   return {};
 }
 
@@ -113,7 +139,8 @@ std::string taint_name(std::string_view key, std::string_view value) {
 }
 
 Result<NodeObject> read_node(const json::object& node, const std::string& cell,
-                             const std::vector<std::string>& levels) {
+                             const std::vector<std::string>& levels,
+                             const std::vector<std::string>& vendors) {
   NodeObject object;
   object.uid = text_at(node, {"metadata", "uid"});
   NodeSpec& spec = object.spec;
@@ -134,7 +161,7 @@ Result<NodeObject> read_node(const json::object& node, const std::string& cell,
   object.pods = *pods;
   spec.cpu_milli = *cpu;
   spec.memory_mib = *memory;
-  if (auto ok = read_gpus(node, object); !ok) return ok.error();
+  if (auto ok = read_devices(node, vendors, object); !ok) return ok.error();
   read_topology(levels, object);
   read_taints(node, object);
   read_condition(node, object);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kube/device.h"
 #include "model/node.h"
 
 namespace berth::kube {
@@ -15,12 +16,13 @@ namespace berth::kube {
 struct NodeObject {
   std::string uid;
   // The whole node, without what others use of it. Its GPUs are counted: their uuids are made of the node's uid and a
-  // number, because the kubelet chooses the devices.
+  // number, because the kubelet chooses the devices. Those of other resources follow (device.h).
   NodeSpec spec;
   bool ready = false;
   std::string why;                 // not ready: the condition's reason and message
   bool out_of_service = false;     // its taint vouches that nothing runs there any more
   std::int64_t pods = 0;           // that it takes at a time; 0: it does not say
+  Devices passed_over;             // GPUs of each resource that are too many for berth
   std::vector<std::string> notes;  // what of it was not understood
 };
 
@@ -31,6 +33,7 @@ std::string taint_name(std::string_view key, std::string_view value);
 // label berth.dev/pool, else `default`; its place in the topology is the values of the labels `levels`, if it has all
 // of them. A taint is named key or key=value. Error: it has no name or uid, or a quantity is none.
 Result<NodeObject> read_node(const boost::json::object& node, const std::string& cell,
-                             const std::vector<std::string>& levels);
+                             const std::vector<std::string>& levels,
+                             const std::vector<std::string>& vendors = {});
 
 }  // namespace berth::kube

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/hash.h"
+#include "kube/device.h"
 #include "kube/json_reading.h"
 #include "kube/pod_object.h"
 #include "kube/rank_script.h"
@@ -125,7 +126,7 @@ json::object resources_of(const StartTask& start) {
   json::object amounts;
   if (start.cpu_milli > 0) amounts["cpu"] = std::to_string(start.cpu_milli) + "m";
   if (start.memory_mib > 0) amounts["memory"] = std::to_string(start.memory_mib) + "Mi";
-  if (!start.gpu_uuids.empty()) amounts["nvidia.com/gpu"] = std::to_string(start.gpu_uuids.size());
+  for (const auto& [resource, count] : devices_in(start.gpu_uuids)) amounts[resource] = std::to_string(count);
   return {{"requests", amounts}, {"limits", amounts}};
 }
 

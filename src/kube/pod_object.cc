@@ -204,7 +204,8 @@ std::optional<TaskKey> task_of_text(std::string_view text) {
   return key;
 }
 
-Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler) {
+Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler,
+                           const std::vector<std::string>& vendors) {
   PodObject object;
   object.uid = text_at(pod, {"metadata", "uid"});
   object.name_space = text_at(pod, {"metadata", "namespace"});
@@ -221,12 +222,13 @@ Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler) 
   if (object.phase == PodPhase::kPending && !object.node.empty()) object.stuck = stuck_of(pod);
   object.task = task_of_text(annotation(pod, kTaskAnnotation));
   object.log = annotation(pod, kLogAnnotation);
-  auto request = read_request(pod);
+  auto request = read_request(pod, vendors);
   object.unreadable = !request;
   if (!request) {
     refuse(object.wish, request.error().message);
   } else {
     object.request = std::move(request->request);
+    object.devices = std::move(request->devices);
     if (!request->unknown.empty()) refuse(object.wish, "resource " + request->unknown + " is not supported");
   }
   read_owner(pod, object);

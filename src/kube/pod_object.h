@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kube/device.h"
 #include "kube/node_rule.h"
 #include "kube/volume_object.h"
 #include "kube/workload.h"
@@ -76,6 +77,7 @@ struct PodObject {
   std::optional<TaskKey> task;  // of the annotation that a binding of ours has put on it
   std::string log;              // likewise: of the log that decided it
   TaskRequest request;
+  Devices devices;               // that it asks for
   std::vector<PodClaim> claims;  // of its volumes
   PodWish wish;
 };
@@ -84,8 +86,9 @@ inline bool is_over(const PodObject& pod) {
   return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
 }
 
-// Reads a Pod. Error: it has no name or uid.
-Result<PodObject> read_pod(const boost::json::object& pod, std::string_view scheduler);
+// Reads a Pod. `vendors`: resources that count as devices besides NVIDIA's. Error: it has no name or uid.
+Result<PodObject> read_pod(const boost::json::object& pod, std::string_view scheduler,
+                           const std::vector<std::string>& vendors = {});
 
 // The key of a task as an annotation: job/attempt/task/incarnation.
 std::string text_of_task(const TaskKey& key);

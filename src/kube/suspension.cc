@@ -47,7 +47,8 @@ std::string path_of(Kind kind, const json::object& object) {
 }
 
 // Returns the pod that the template makes.
-std::optional<PodObject> pod_of(const Template& one, const json::object& object, std::string_view scheduler) {
+std::optional<PodObject> pod_of(const Template& one, const json::object& object, std::string_view scheduler,
+                                const std::vector<std::string>& vendors) {
   if (one.pod == nullptr) return std::nullopt;
   json::object pod = *one.pod;
   json::object& metadata =
@@ -55,7 +56,7 @@ std::optional<PodObject> pod_of(const Template& one, const json::object& object,
   metadata["namespace"] = text_at(object, {"metadata", "namespace"});
   metadata["name"] = text_at(object, {"metadata", "name"});
   metadata["uid"] = text_at(object, {"metadata", "uid"});
-  auto read = read_pod(pod, scheduler);
+  auto read = read_pod(pod, scheduler, vendors);
   if (!read) return std::nullopt;
   read->member = {};
   read->member.role = one.role;
@@ -81,7 +82,8 @@ void read_roles(Kind kind, const json::object& object, Suspension& suspension) {
 
 }  // namespace
 
-std::optional<Suspension> read_suspension(Kind kind, const json::object& object, std::string_view scheduler) {
+std::optional<Suspension> read_suspension(Kind kind, const json::object& object, std::string_view scheduler,
+                                          const std::vector<std::string>& vendors) {
   if (kind != Kind::kJob && kind != Kind::kJobSet) return std::nullopt;
   if (kind == Kind::kJob && owner_of(object) != nullptr) return std::nullopt;  // its owner decides
   if (read_workload(kind, object).queue.empty()) return std::nullopt;
@@ -102,7 +104,7 @@ std::optional<Suspension> read_suspension(Kind kind, const json::object& object,
   suspension.uid = text_at(object, {"metadata", "uid"});
   read_roles(kind, object, suspension);
   for (const Template& one : templates) {
-    auto pod = suspension.suspended ? pod_of(one, object, scheduler) : std::nullopt;
+    auto pod = suspension.suspended ? pod_of(one, object, scheduler, vendors) : std::nullopt;
     if (suspension.suspended && !pod) return std::nullopt;
     if (pod) suspension.pods.push_back(std::move(*pod));
   }

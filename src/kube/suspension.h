@@ -31,7 +31,8 @@ struct Suspension {
 
 // Returns how the object is suspended, or nothing if it is not for berth to admit: its kind cannot be suspended, no
 // label names a queue, or its pods name another scheduler.
-std::optional<Suspension> read_suspension(Kind kind, const boost::json::object& object, std::string_view scheduler);
+std::optional<Suspension> read_suspension(Kind kind, const boost::json::object& object, std::string_view scheduler,
+                                          const std::vector<std::string>& vendors = {});
 
 // The body of a merge patch that sets `suspend`, and the annotation if `cancelled` is not empty.
 std::string suspend_patch(bool suspend, const std::string& cancelled);

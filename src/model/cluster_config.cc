@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "model/certificate_name.h"
+#include "model/gpu_model.h"
 #include "model/issued_name.h"
 #include "model/mig.h"
 #include "model/name.h"
@@ -158,7 +159,7 @@ void ConfigCheck::check_models() {
   }
   for (const auto& model : config_.gpu_models) {
     const std::string where = "gpu model '" + model.name + "'";
-    if (!well_formed_name(model.name)) tell(name_rule("gpu model", model.name));
+    if (!well_formed_gpu_model(model.name)) tell(name_rule("gpu model", model.name));
     if (!models_.insert(model.name).second) tell(where + " is listed twice");
     check_model(where, model);
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/gpu_model.h"
+
 namespace berth::state {
 
 State::State() {
@@ -80,7 +82,7 @@ bool may_be_of(const TaskRequest& request, const GpuModelState& model) {
 }
 
 bool accepts(const TaskRequest& request, const GpuModelState& model) {
-  if (!may_be_of(request, model)) return false;
+  if (!may_be_of(request, model) || (request.gpu_models.empty() && is_resource_model(model.name))) return false;
   if (request.mig_profile.empty()) return model.mig == nullptr;
   const MigProfile* profile = model.mig == nullptr ? nullptr : model.mig->profile_named(request.mig_profile);
   return profile != nullptr && model.mig->milli_of(*profile) == request.gpu_milli;

@@ -302,10 +302,12 @@ class Cluster:
 
     # Nodes and pods.
 
-    def add_node(self, name, gpus=8, labels=None, taints=None, model="NVIDIA-H100-80GB-HBM3", cpu="64", fake=True):
+    def add_node(self, name, gpus=8, labels=None, taints=None, model="NVIDIA-H100-80GB-HBM3", cpu="64", fake=True, devices=None):
+        """`devices`: counts of further resources, such as MIG instances."""
         room = {"cpu": cpu, "memory": "512Gi", "pods": "110", "ephemeral-storage": "1Ti"}
         if gpus:
             room["nvidia.com/gpu"] = str(gpus)
+        room.update({resource: str(count) for resource, count in (devices or {}).items()})
         product = {"nvidia.com/gpu.product": model, "nvidia.com/gpu.count": str(gpus), "nvidia.com/gpu.memory": "81559"} if gpus else {}
         node = {"apiVersion": "v1", "kind": "Node",
                 "metadata": {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"} if fake else {},

@@ -133,6 +133,40 @@ def required_node_affinity_is_obeyed_with_every_operator(cluster, kubeconfig):
         assert node_of(fleet.wait_bound("nowhere", 1)[0]) == plain
 
 
+def mig_instances_are_counted_by_the_name_of_their_resource(cluster, kubeconfig):
+    slice_of, shared = "nvidia.com/mig-1g.10gb", "nvidia.com/gpu.shared"
+    config = {"gpu_models": {slice_of: {"weight": 0.14}}, "queues": {"red": {"max": {f"gpus.{slice_of}": 3}}, "blue": {}}}
+    with Fleet(cluster, kubeconfig, config=config, queues="red,blue") as fleet:
+        node, = fleet.add_nodes(1, gpus=1, devices={slice_of: 4, shared: 2})
+        other, = fleet.add_nodes(1, gpus=1)
+
+        def pod(name, resource, count, queue="blue"):
+            one = fleet.pod(name, 0, {"berth.dev/queue": queue})
+            one["spec"]["containers"][0]["resources"]["limits"][resource] = str(count)
+            one["spec"]["containers"][0]["resources"]["requests"][resource] = str(count)
+            return one
+        foreign = pod("foreign", slice_of, 1)
+        foreign["spec"].update(schedulerName="somebody-else", nodeName=node)
+        fleet.make(foreign)
+        fleet.wait_bound("foreign", 1)
+        time.sleep(1)
+        fleet.make(pod("parts", slice_of, 2, "red"), pod("shared", shared, 2), *(fleet.pod(f"whole-{number}") for number in range(3)))
+        for name in ("parts", "shared"):
+            assert node_of(fleet.wait_bound(name, 1)[0]) == node
+        assert {node_of(pod) for pod in fleet.wait_bound("whole", 2)} == {node, other}, fleet.states()
+        fleet.make(pod("last", slice_of, 1))
+        assert node_of(fleet.wait_bound("last", 1)[0]) == node
+        fleet.make(pod("over", slice_of, 2, "red"), pod("none-left", slice_of, 1))
+        two = fleet.pod("two-kinds", 1)
+        two["spec"]["containers"][0]["resources"]["limits"][shared] = "1"
+        two["spec"]["containers"][0]["resources"]["requests"][shared] = "1"
+        fleet.make(two)
+        fleet.wait_reason("over", "max")
+        fleet.wait_reason("none-left", "mig-1g.10gb")
+        fleet.wait_event("two-kinds", "nvidia.com/gpu beside nvidia.com/gpu.shared")
+        assert len(fleet.bound("whole")) == 2, "no whole GPU is left, and a part is none"
+
+
 def a_deleted_node_s_gang_runs_elsewhere(cluster, kubeconfig):
     with Fleet(cluster, kubeconfig) as fleet:
         first, = fleet.add_nodes(1)
@@ -302,6 +336,7 @@ if __name__ == "__main__":
     sys.exit(main([nodes_appear, a_pod_is_bound_and_runs, a_gang_is_bound_whole_or_not_at_all, a_native_pod_group_is_a_gang,
                    a_job_runs_and_completes, a_cordoned_node_gets_nothing, a_taint_keeps_out_who_does_not_tolerate_it,
                    required_node_affinity_is_obeyed_with_every_operator,
+                   mig_instances_are_counted_by_the_name_of_their_resource,
                    a_deleted_node_s_gang_runs_elsewhere, a_drained_node_s_pods_run_elsewhere, a_deployment_s_pods_come_and_go,
                    a_namespace_may_go_under_a_running_gang, foreign_pods_leave_less_room,
                    pods_bound_by_others_meanwhile_are_not_counted_twice,

@@ -5,6 +5,7 @@
 
 #include "control/handle.h"
 #include "model/document/quantity.h"
+#include "model/gpu_model.h"
 #include "model/image.h"
 #include "model/name.h"
 #include "sim/scenario/stage.h"
@@ -209,7 +210,7 @@ Result<void> read_gpus(const Line& line, NodeSpec& spec) {
   }
   const auto parts = split(*text, 'x');
   const auto count = parse_count(parts.front());
-  if (!count || parts.size() != 2 || !well_formed_name(parts.back()))
+  if (!count || parts.size() != 2 || !well_formed_gpu_model(parts.back()))
     return invalid("gpus: " + shown(*text) + " is not COUNTxMODEL, such as 8xH100");
   if (*count > static_cast<std::int64_t>(kMaxGpusPerNode))
     return invalid("gpus: a node has " + std::to_string(kMaxGpusPerNode) + " GPUs at most");

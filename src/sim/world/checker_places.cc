@@ -147,7 +147,8 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
     require(!share || gpu.nominated == 0 || !nominated_to_others(job, placement.node, index), "P5",
             where + ": shares a GPU of which another trust domain is promised a share");
     require(share || gpu.sharers == 0, "P11", where + ": takes a GPU whole that is shared");
-    require(request.gpu_models.empty() || job.spec.exclusive ||
+    const bool is_any = request.gpu_models.empty() && models_[gpu.model].find('/') == std::string::npos;
+    require(is_any || job.spec.exclusive ||
                 std::find(request.gpu_models.begin(), request.gpu_models.end(), models_[gpu.model]) !=
                     request.gpu_models.end(),
             "P2", where + ": not a GPU model it asked for");
