@@ -120,9 +120,8 @@ Result<void> check_backend(const CLI::App& app, Flags& flags) {
     }
     return {};
   }
-  for (const char* flag :
-       {"--kubeconfig", "--kubernetes-namespace", "--cell", "--topology-labels", "--device-resources", "--volume-wait",
-        "--job-namespace"}) {
+  for (const char* flag : {"--kubeconfig", "--kubernetes-namespace", "--cell", "--topology-labels",
+                           "--device-resources", "--volume-wait", "--job-namespace"}) {
     if (app.count(flag) != 0) return invalid(std::string(flag) + " needs --backend kubernetes");
   }
   return {};

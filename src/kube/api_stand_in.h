@@ -132,7 +132,7 @@ class ApiStandIn {
     give(Kind::kJob, jobs_);
     give(Kind::kPodGroup, {});
     for (const WorkloadKind& kind : workload_kinds()) give(kind.kind, workloads_[kind.kind]);
-    for (const Kind kind : {Kind::kStorageClass, Kind::kPersistentVolume, Kind::kPersistentVolumeClaim})
+    for (const Kind kind : {Kind::kStorageClass, Kind::kPersistentVolume, Kind::kPersistentVolumeClaim, Kind::kCsiNode})
       give(kind, storage_[kind]);
     give(Kind::kPod, pods_);
     settle();

@@ -17,7 +17,7 @@ constexpr std::size_t kMostWarnings = 100;
 std::string id_of(Kind kind, const boost::json::object& object) {
   const std::string name = text_at(object, {"metadata", "name"});
   if (kind == Kind::kNode || kind == Kind::kNamespace || kind == Kind::kPriorityClass || kind == Kind::kStorageClass ||
-      kind == Kind::kPersistentVolume)
+      kind == Kind::kPersistentVolume || kind == Kind::kCsiNode)
     return name;
   const std::string uid = text_at(object, {"metadata", "uid"});
   if (kind == Kind::kPod) return uid;
@@ -44,6 +44,7 @@ std::vector<Resource> watched() {
   all.push_back({Kind::kStorageClass, "/apis/storage.k8s.io/v1/storageclasses", "", true, true});
   all.push_back({Kind::kPersistentVolume, "/api/v1/persistentvolumes", "", true, true});
   all.push_back({Kind::kPersistentVolumeClaim, "/api/v1/persistentvolumeclaims", "", true, true});
+  all.push_back({Kind::kCsiNode, "/apis/storage.k8s.io/v1/csinodes", "", true, true});
   all.push_back({Kind::kPod, "/api/v1/pods", "", false});
   return all;
 }
@@ -62,6 +63,7 @@ void Cluster::Impl::observe(Kind kind, const boost::json::object& object, bool d
   if (kind == Kind::kPod) return observe_pod(object, deleted);
   if (kind == Kind::kNamespace && deleted) namespaces_.erase(id);
   if (kind == Kind::kNamespace && !deleted) namespaces_[id] = terms_of_namespace(object);
+  if (kind == Kind::kCsiNode) return limit_attaching(id, deleted ? AttachLimits() : read_attach_limits(object));
   if (is_of_volumes(kind)) return deleted ? volumes_gone(kind, id) : observe_volumes(kind, id, object);
   if (!owns_pods(kind)) return;
   observe_owner(id, deleted ? Workload{} : read_workload(kind, object), deleted);
@@ -72,6 +74,7 @@ void Cluster::Impl::gone(Kind kind, const std::string& id) {
   if (kind == Kind::kNode) return node_gone(id);
   if (kind == Kind::kPod) return pod_gone(id);
   if (kind == Kind::kNamespace) namespaces_.erase(id);
+  if (kind == Kind::kCsiNode) return limit_attaching(id, {});
   if (is_of_volumes(kind)) return volumes_gone(kind, id);
   if (!owns_pods(kind)) return;
   suspensions_.erase(id);
@@ -97,6 +100,7 @@ void Cluster::Impl::end_list(Kind kind) {
   if (kind == Kind::kStorageClass) look(classes_);
   if (kind == Kind::kPersistentVolume) look(volumes_);
   if (kind == Kind::kPersistentVolumeClaim) look(claims_);
+  if (kind == Kind::kCsiNode) look(attach_limits_);
   if (kind == Kind::kJob) look(owners_, kOfJob);
   if (kind == Kind::kPodGroup) look(owners_, kOfPodGroup);
   if (const WorkloadKind* workload = workload_kind(kind)) look(owners_, workload->prefix);

@@ -45,6 +45,7 @@ enum class Kind {
   kStorageClass,
   kPersistentVolume,
   kPersistentVolumeClaim,
+  kCsiNode,
   // of operators (workload.h)
   kJobSet,
   kLeaderWorkerSet,

@@ -13,7 +13,8 @@ TaskKey device_task(std::uint64_t job, std::uint32_t number = 0) { return {JobId
 
 // Asks by an init container, whose request is the pod's where no container asks for more.
 std::string asking(const std::string& resource, int count) {
-  return R"("initContainers":[{"name":"i","resources":{"limits":{")" + resource + "\":" + std::to_string(count) + "}}}]";
+  return R"("initContainers":[{"name":"i","resources":{"limits":{")" + resource + "\":" + std::to_string(count) +
+         "}}}]";
 }
 
 // A node with two whole GPUs and three MIG instances.

@@ -153,6 +153,8 @@ void Cluster::Impl::pod_gone(const std::string& uid) {
   if (!pod.counted_on.empty()) {
     Pod none;
     none.counted_on = pod.counted_on;
+    none.object.uid = uid;
+    none.object.claims = pod.object.claims;
     count_pod(none);
   }
   if (!pod.foreign_on.empty()) {
@@ -256,7 +258,10 @@ TaskGroup Cluster::Impl::task_group_of(const Pod& pod) const {
 // Returns the job that the waiting pods are, or nothing if they may not be scheduled: then its pods say why.
 std::optional<JobSpec> Cluster::Impl::job_of(const Group& group, const std::vector<Pod*>& pods) {
   Refusal why;
-  for (const Pod* pod : pods) note_affinity(*pod);
+  for (const Pod* pod : pods) {
+    note_rules(*pod);
+    note_affinity(*pod);
+  }
   auto job = spec_of(group.name, pods, why);
   if (job) return job;
   for (Pod* pod : pods) tell(*pod, why.reason, why.text, true);
@@ -410,6 +415,11 @@ void Cluster::Impl::waits(JobId job, const std::string& said) {
   };
   for (const auto& [label, rule] : rules_) name(label, rule);
   for (const auto& [label, affinity] : affinities_) name(label, affinity.rule);
+  for (const auto& [label, attaching] : attachings_) {
+    if (said.find(label) != std::string::npos)
+      why += " " + label + " is on nodes that can attach " + std::to_string(attaching.second) +
+             " more volumes of driver " + shown(attaching.first, 80) + ".";
+  }
   const auto before = groups_.find(known->second);
   if (before != groups_.end() && !before->second.start_failure.empty())
     why += " Its last start failed: " + before->second.start_failure + ".";

@@ -33,6 +33,9 @@ inline constexpr std::string_view kOfPodGroup = "podgroup/";
 // on.
 inline constexpr std::int64_t kUnclaimedMs = 30'000;
 
+// A node where a start has failed because it was full is avoided for this time.
+inline constexpr std::int64_t kAvoidMs = 60'000;
+
 class Cluster::Impl {
  public:
   explicit Impl(Options options) : options_(std::move(options)) {}
@@ -83,7 +86,8 @@ class Cluster::Impl {
     NodeStatus status = NodeStatus::kReady;
     std::set<std::string> blocked;  // uuids of GPUs that stand for those that foreign pods use
     Timestamp fewer_since = Timestamp::never();
-    Timestamp overfull_at = Timestamp::never();  // a task was to start on it that would have been one pod too many
+    Timestamp attached_full_at = Timestamp::never();  // likewise: one volume too many
+    Timestamp overfull_at = Timestamp::never();       // a task was to start on it that would have been one pod too many
   };
   struct Group {
     std::string name;
@@ -239,6 +243,16 @@ class Cluster::Impl {
   void fail_volumes(const TaskKey& key, Task& task, const std::string& why);
   void tick_volumes(const TaskKey& key, Task& task);
 
+  // attach limits
+  void limit_attaching(const std::string& node, AttachLimits limits);
+  std::map<std::string, std::int64_t> attaching_of(const Pod& pod) const;
+  std::set<std::string> attached_to(const std::string& node, const std::string& driver) const;
+  bool can_attach(const Node& node, const std::string& driver, std::int64_t count) const;
+  Labels attaching_labels(const Pod& pod) const;
+  void note_attaching(const Pod& pod);
+  void count_attached(const Pod& pod, const std::string& node, bool there);
+  bool attaches_too_many(const TaskKey& key, Task& task, const Pod& pod);
+
   // node rules
   Labels selector_of(const Pod& pod, std::vector<NodeRule>* rules = nullptr) const;
   Labels labels_of_node(const Node& node) const;
@@ -331,6 +345,10 @@ class Cluster::Impl {
   std::map<std::string, std::set<std::string>> claim_users_;  // uids of pods that name the claim
   std::map<std::string, NodeRule> rules_;                     // of volumes; by the label that stands for them
   std::map<std::string, Affinity> affinities_;                // likewise
+  std::map<std::string, AttachLimits> attach_limits_;         // by node
+  std::map<std::string, std::int64_t> limited_drivers_;       // on how many nodes
+  std::map<std::string, std::pair<std::string, std::int64_t>> attachings_;  // driver and count by the label for them
+  std::map<std::string, std::set<std::string>> claim_pods_on_;              // uids of pods with claims, by node
   Timestamp affinities_swept_ = Timestamp::never();
   std::set<Kind> denied_;      // kinds that may not be read
   std::set<JobId> unsettled_;  // jobs whose volumes may have become ready

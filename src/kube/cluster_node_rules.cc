@@ -38,6 +38,8 @@ Labels Cluster::Impl::selector_of(const Pod& pod, std::vector<NodeRule>* rules) 
     all.emplace_back(label_of(*verdict.rule), "yes");
     if (rules != nullptr) rules->push_back(*verdict.rule);
   }
+  const Labels attaching = attaching_labels(pod);
+  all.insert(all.end(), attaching.begin(), attaching.end());
   if (pod.object.wish.affinity) all.emplace_back(label_of(*pod.object.wish.affinity, kAffinityLabel), "yes");
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -52,6 +54,9 @@ Labels Cluster::Impl::labels_of_node(const Node& node) const {
   }
   for (const auto& [label, affinity] : affinities_) {
     if (allows(affinity.rule, spec.name, spec.labels)) labels.emplace_back(label, "yes");
+  }
+  for (const auto& [label, attaching] : attachings_) {
+    if (can_attach(node, attaching.first, attaching.second)) labels.emplace_back(label, "yes");
   }
   std::sort(labels.begin(), labels.end());
   return labels;
@@ -73,6 +78,7 @@ bool Cluster::Impl::allows_node(const Pod& pod, const Node& node) const {
 // Gives the nodes the labels that stand for what the pod's volumes allow.
 void Cluster::Impl::note_rules(const Pod& pod) {
   if (pod.object.claims.empty()) return;
+  note_attaching(pod);
   std::vector<NodeRule> rules;
   selector_of(pod, &rules);
   for (NodeRule& rule : rules) {

@@ -75,8 +75,7 @@ Devices Cluster::Impl::foreign_gpus(const std::string& name, const Node& node) c
   for (const Gpu& gpu : node.object.spec.gpus) {
     const std::string_view resource = resource_of_device(gpu.uuid);
     const std::int64_t beside = count_of(node.object.passed_over, resource);
-    if (count_of(used, resource) + beside < count_of(foreign->second.devices, resource))
-      ++used[std::string(resource)];
+    if (count_of(used, resource) + beside < count_of(foreign->second.devices, resource)) ++used[std::string(resource)];
   }
   return used;
 }
@@ -85,7 +84,7 @@ Devices Cluster::Impl::foreign_gpus(const std::string& name, const Node& node) c
 bool Cluster::Impl::is_unsettled(const std::string& name, const Node& node) const {
   std::int64_t wanted = 0;
   for (const auto& [resource, count] : foreign_gpus(name, node)) wanted += count;
-  return !node.overfull_at.is_never() || !node.fewer_since.is_never() ||
+  return !node.overfull_at.is_never() || !node.attached_full_at.is_never() || !node.fewer_since.is_never() ||
          static_cast<std::int64_t>(node.blocked.size()) != wanted;
 }
 
@@ -128,6 +127,7 @@ void Cluster::Impl::update_node(const std::string& name, Node& node) {
   if (!node.object.ready && !node.registered) return;  // it joins when it is ready
   update_foreign_gpus(name, node);
   if (takes_pods(node)) node.overfull_at = Timestamp::never();
+  if (now_ - node.attached_full_at >= kAvoidMs) node.attached_full_at = Timestamp::never();
   NodeSpec spec = spec_of(name, node);
   if (node.registered && spec.gpus.size() < node.registered->gpus.size() && runs_tasks(name)) {
     if (node.fewer_since.is_never()) node.fewer_since = now_;

@@ -5,11 +5,6 @@
 #include "kube/cluster_impl.h"
 
 namespace berth::kube {
-namespace {
-
-constexpr std::int64_t kAvoidMs = 60'000;
-
-}  // namespace
 
 // Counts the pod on its node, or on that to which it is being bound.
 void Cluster::Impl::count_pod(Pod& pod) {
@@ -30,6 +25,8 @@ void Cluster::Impl::count_pod(Pod& pod) {
   };
   const std::string before = pod.counted_on;
   pod.counted_on = node;
+  count_attached(pod, before, false);
+  count_attached(pod, node, true);
   add(before, -1);
   add(node, 1);
 }

@@ -130,7 +130,7 @@ void Cluster::Impl::try_bind(const TaskKey& key, Task& task) {
     return exit_task(key, task, {ExitReason::kExited, 0, "its completion index has succeeded before"});
   }
   Pod* pod = pod_for(key, task);
-  if (pod == nullptr || is_one_too_many(key, task)) return;
+  if (pod == nullptr || is_one_too_many(key, task) || attaches_too_many(key, task, *pod)) return;
   task.pod = pod->object.uid;
   pod->assigned = key;
   waiting_tasks_.erase(key);

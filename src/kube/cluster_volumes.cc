@@ -175,6 +175,7 @@ std::string Cluster::Impl::mark_of(const std::vector<Pod*>& pods) const {
     for (const PodClaim& claim : pod->object.claims) {
       if (const ClaimVerdict verdict = verdict_of(*pod, claim); verdict.rule) mark += label_of(*verdict.rule);
     }
+    for (const auto& [label, yes] : attaching_labels(*pod)) mark += label;
     if (!mark.empty()) marks.push_back(std::move(mark));
   }
   if (marks.empty()) return {};

@@ -1,7 +1,7 @@
 #pragma once
 // Devices that nodes offer as counted resources: whole GPUs, MIG instances by their profile (mixed strategy of NVIDIA's
-// device plugin), GPUs that several pods share (gpu.shared), and what other vendors offer. In berth each is a GPU; those
-// of a resource other than nvidia.com/gpu are of a model that has the name of the resource (model/gpu_model.h).
+// device plugin), GPUs that several pods share (gpu.shared), and what other vendors offer. In berth each is a GPU;
+// those of a resource other than nvidia.com/gpu are of a model that has the name of the resource (model/gpu_model.h).
 
 #include <cstdint>
 #include <functional>

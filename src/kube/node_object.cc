@@ -138,8 +138,7 @@ std::string taint_name(std::string_view key, std::string_view value) {
   return value.empty() ? shown(key, 320) : shown(key, 320) + "=" + shown(value, 64);
 }
 
-Result<NodeObject> read_node(const json::object& node, const std::string& cell,
-                             const std::vector<std::string>& levels,
+Result<NodeObject> read_node(const json::object& node, const std::string& cell, const std::vector<std::string>& levels,
                              const std::vector<std::string>& vendors) {
   NodeObject object;
   object.uid = text_at(node, {"metadata", "uid"});

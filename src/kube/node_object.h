@@ -33,7 +33,6 @@ std::string taint_name(std::string_view key, std::string_view value);
 // label berth.dev/pool, else `default`; its place in the topology is the values of the labels `levels`, if it has all
 // of them. A taint is named key or key=value. Error: it has no name or uid, or a quantity is none.
 Result<NodeObject> read_node(const boost::json::object& node, const std::string& cell,
-                             const std::vector<std::string>& levels,
-                             const std::vector<std::string>& vendors = {});
+                             const std::vector<std::string>& levels, const std::vector<std::string>& vendors = {});
 
 }  // namespace berth::kube

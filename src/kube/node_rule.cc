@@ -152,6 +152,15 @@ std::string problem_of(const NodeRule& rule) {
   return {};
 }
 
+std::string hex_of(std::uint64_t number) {
+  std::array<char, 16> digits{};
+  digits.fill('0');
+  std::array<char, 16> written{};
+  const auto [end, error] = std::to_chars(written.data(), written.data() + written.size(), number, 16);
+  std::copy_backward(written.data(), end, digits.data() + digits.size());
+  return {digits.data(), digits.size()};
+}
+
 bool allows(const NodeRule& rule, const std::string& node, const Labels& labels) {
   return std::any_of(rule.terms.begin(), rule.terms.end(), [&](const std::vector<NodeExpression>& term) {
     return !term.empty() &&
@@ -195,12 +204,7 @@ std::string label_of(const NodeRule& rule, std::string_view prefix) {
       for (const std::string& value : one.values) hasher.add(value);
     }
   }
-  std::array<char, 16> digits{};
-  digits.fill('0');
-  std::array<char, 16> written{};
-  const auto [end, error] = std::to_chars(written.data(), written.data() + written.size(), hasher.digest(), 16);
-  std::copy_backward(written.data(), end, digits.data() + digits.size());
-  return std::string(prefix) + std::string(digits.data(), digits.size());
+  return std::string(prefix) + hex_of(hasher.digest());
 }
 
 }  // namespace berth::kube

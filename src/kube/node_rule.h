@@ -4,6 +4,7 @@
 // and is neither over nor under a number.
 
 #include <boost/json/fwd.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +44,9 @@ NodeExpression read_expression(const boost::json::object& object, std::string_vi
 NodeRule read_rule(const boost::json::object& selector);
 // Returns why the rule cannot be obeyed as it was written: it has an unknown operator or field, or is at a limit.
 std::string problem_of(const NodeRule& rule);
+
+// Returns the number with 16 hexadecimal digits.
+std::string hex_of(std::uint64_t number);
 
 bool allows(const NodeRule& rule, const std::string& node, const Labels& labels);
 // Returns "topology.kubernetes.io/zone in (z1, z2)"; terms are joined by "or".

@@ -144,7 +144,8 @@ Result<PodRequest> read_request(const json::object& pod, const std::vector<std::
   if (read.devices.size() > 1 && read.unknown.empty())
     read.unknown = resource + " beside " + std::next(read.devices.begin())->first + " in one pod";
   if (count > static_cast<std::int64_t>(kMaxGpusPerNode) && read.unknown.empty())
-    read.unknown = resource + ": " + std::to_string(count) + " in one pod, over " + std::to_string(kMaxGpusPerNode) + ",";
+    read.unknown =
+        resource + ": " + std::to_string(count) + " in one pod, over " + std::to_string(kMaxGpusPerNode) + ",";
   read.request.gpus = static_cast<std::int32_t>(count);
   if (resource != kWholeGpu) read.request.gpu_models = {resource};
   return read;

@@ -4,6 +4,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/hash.h"
 #include "kube/json_reading.h"
 
 namespace berth::kube {
@@ -12,9 +13,25 @@ namespace {
 namespace json = boost::json;
 constexpr std::size_t kMostTopologies = 100;
 
+constexpr std::size_t kMostDrivers = 100;
+constexpr std::string_view kAttachLabel = "berth.dev/attaches-";
+
 std::string name_of(const PodClaim& claim) { return "claim " + shown(claim.name, 253); }
 
 }  // namespace
+
+AttachLimits read_attach_limits(const json::object& csi_node) {
+  AttachLimits limits;
+  for (const json::object* driver : objects_at(csi_node, {"spec", "drivers"})) {
+    const std::int64_t count = integer_at(*driver, {"allocatable", "count"}, -1);
+    if (count >= 0 && limits.size() < kMostDrivers) limits[text_at(*driver, {"name"})] = count;
+  }
+  return limits;
+}
+
+std::string label_of_attaching(std::string_view driver, std::int64_t count) {
+  return std::string(kAttachLabel) + hex_of(Hasher().add(driver).digest()) + "-" + std::to_string(count);
+}
 
 ClaimObject read_claim(const json::object& claim) {
   ClaimObject read;
@@ -42,6 +59,7 @@ VolumeObject read_volume(const json::object& volume) {
   VolumeObject read;
   if (const json::object* claim = object_at(volume, {"spec", "claimRef"}))
     read.claim = text_at(*claim, {"namespace"}) + "/" + text_at(*claim, {"name"});
+  read.driver = text_at(volume, {"spec", "csi", "driver"});
   const json::object* required = object_at(volume, {"spec", "nodeAffinity", "required"});
   if (required == nullptr) return read;
   read.rule = read_rule(*required);
@@ -51,8 +69,8 @@ VolumeObject read_volume(const json::object& volume) {
 StorageClassObject read_storage_class(const json::object& storage_class) {
   StorageClassObject read;
   read.waits_for_consumer = text_at(storage_class, {"volumeBindingMode"}) == "WaitForFirstConsumer";
-  const std::string provisioner = text_at(storage_class, {"provisioner"});
-  read.provisions = !provisioner.empty() && provisioner != "kubernetes.io/no-provisioner";
+  read.provisioner = text_at(storage_class, {"provisioner"});
+  read.provisions = !read.provisioner.empty() && read.provisioner != "kubernetes.io/no-provisioner";
   const auto topologies = objects_at(storage_class, {"allowedTopologies"});
   if (topologies.empty()) return read;
   read.rule.emplace();
@@ -83,7 +101,7 @@ std::vector<PodClaim> claims_of(const json::object& pod) {
 ClaimVerdict judge(const PodClaim& named, std::string_view pod_uid, const ClaimObject* claim,
                    const VolumeObject* volume, const StorageClassObject* storage_class) {
   const auto waits = [&](const std::string& text) {
-    return ClaimVerdict{ClaimStage::kWaits, name_of(named) + text, std::nullopt};
+    return ClaimVerdict{ClaimStage::kWaits, name_of(named) + text, std::nullopt, {}};
   };
   if (claim == nullptr) return waits(" does not exist");
   if (claim->leaving) return waits(" is being deleted");
@@ -91,7 +109,7 @@ ClaimVerdict judge(const PodClaim& named, std::string_view pod_uid, const ClaimO
   if (named.ephemeral && claim->owner_uid != pod_uid) return waits(" was not made for this pod");
   if (claim->bound) {
     if (volume == nullptr) return waits(": its volume " + shown(claim->volume, 253) + " does not exist");
-    return {ClaimStage::kReady, {}, volume->rule};
+    return {ClaimStage::kReady, {}, volume->rule, volume->driver};
   }
   if (!claim->volume.empty() || claim->storage_class.empty()) return waits(" is not bound yet");
   const std::string its_class = ": its StorageClass " + shown(claim->storage_class, 253);
@@ -101,7 +119,7 @@ ClaimVerdict judge(const PodClaim& named, std::string_view pod_uid, const ClaimO
     return waits(" is not bound yet" + its_class +
                  " makes no volumes, and berth chooses none of those that there are; name one in spec.volumeName");
   }
-  return {ClaimStage::kChoosesNode, {}, storage_class->rule};
+  return {ClaimStage::kChoosesNode, {}, storage_class->rule, storage_class->provisioner};
 }
 
 std::string select_node_patch(const ClaimObject& claim, const std::string& node) {

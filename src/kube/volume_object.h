@@ -3,6 +3,8 @@
 // has no volume yet waits for.
 
 #include <boost/json/fwd.hpp>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +33,7 @@ struct ClaimObject {
 struct VolumeObject {
   std::optional<NodeRule> rule;  // absent: it can be used from any node
   std::string claim;             // NAMESPACE/NAME that it is for; empty: none
+  std::string driver = {};       // of CSI, which attaches it; empty: none
   bool operator==(const VolumeObject&) const = default;
 };
 
@@ -38,8 +41,16 @@ struct StorageClassObject {
   bool waits_for_consumer = false;  // volumes are made for the node of the pod that uses them
   bool provisions = false;          // it has a provisioner
   std::optional<NodeRule> rule;     // allowedTopologies
+  std::string provisioner = {};
   bool operator==(const StorageClassObject&) const = default;
 };
+
+// How many volumes a node attaches at most, by driver; without an entry as many as there are.
+using AttachLimits = std::map<std::string, std::int64_t>;
+// Reads a CSINode, which has the name of its node.
+AttachLimits read_attach_limits(const boost::json::object& csi_node);
+// Returns the label of the nodes that can attach `count` more volumes of the driver.
+std::string label_of_attaching(std::string_view driver, std::int64_t count);
 
 ClaimObject read_claim(const boost::json::object& claim);
 VolumeObject read_volume(const boost::json::object& volume);
@@ -64,6 +75,7 @@ struct ClaimVerdict {
   ClaimStage stage = ClaimStage::kWaits;
   std::string why;               // kWaits
   std::optional<NodeRule> rule;  // nodes that the claim allows; absent: any
+  std::string driver = {};       // that attaches its volume to the node; empty: none
 };
 
 // Judges a claim for a pod. `claim`, `volume` (of the claim) and `storage_class` (likewise) are null if there is no

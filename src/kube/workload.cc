@@ -264,6 +264,7 @@ Workload read_workload(Kind kind, const json::object& object) {
     case Kind::kStorageClass:
     case Kind::kPersistentVolume:
     case Kind::kPersistentVolumeClaim:
+    case Kind::kCsiNode:
       break;
   }
   return workload;

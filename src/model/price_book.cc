@@ -72,7 +72,8 @@ class BookCheck {
     if (period.gpus.empty()) tell(i, "gpus", "no GPU model has a price; give one such as H100: {floor: 2.5, burst: 3}");
     std::set<std::string> models;
     for (const GpuPrice& gpu : period.gpus) {
-      if (!well_formed_gpu_model(gpu.model)) tell(i, "gpus", "'" + gpu.model.substr(0, 80) + "': " + std::string(kNameRule));
+      if (!well_formed_gpu_model(gpu.model))
+        tell(i, "gpus", "'" + gpu.model.substr(0, 80) + "': " + std::string(kNameRule));
       if (!models.insert(gpu.model).second) tell(i, "gpus." + gpu.model, "has two prices; keep one");
       check_price(i, "gpus." + gpu.model + ".floor", gpu.floor_micro);
       check_price(i, "gpus." + gpu.model + ".burst", gpu.burst_micro);

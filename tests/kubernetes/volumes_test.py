@@ -113,6 +113,36 @@ def a_claim_that_never_binds_gives_the_gpus_back(cluster, kubeconfig):
         fleet.check_room()
 
 
+def attach_limits_are_obeyed(cluster, kubeconfig):
+    """Volumes of a CSI driver that are there already; one node attaches one of them, the other two."""
+    csi, driver = "/apis/storage.k8s.io/v1/csinodes", "csi.berth.test"
+
+    def limit(node, count):
+        cluster.make(csi, {"metadata": {"name": node}, "spec": {"drivers": [
+            {"name": driver, "nodeID": node, "allocatable": {"count": count}}]}})
+    with Volumes(cluster, kubeconfig) as fleet:
+        small, large = fleet.add_nodes(2)
+        limit(small, 1)
+        limit(large, 2)
+        for number in range(4):
+            name = f"{fleet.namespace}-csi-{number}"
+            cluster.make(VOLUMES, {"metadata": {"name": name}, "spec": {
+                "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": fleet.immediate,
+                "persistentVolumeReclaimPolicy": "Retain", "csi": {"driver": driver, "volumeHandle": name}}})
+            fleet.made.append(name)
+            fleet.add_claim(f"data-{number}", fleet.immediate, volumeName=name)
+            fleet.make(fleet.with_claim(fleet.pod(f"p-{number}", 1), f"data-{number}"))
+        fleet.wait_bound("p", 3, 150)
+        assert sorted(map(node_of, fleet.bound("p"))) == [small, large, large], fleet.states()
+        waiting, = [pod["metadata"]["name"] for pod in fleet.pods("p") if not node_of(pod)]
+        fleet.wait_reason(waiting, "can attach 1 more volumes of driver csi.berth.test")
+        cluster.delete(f"{csi}/{small}")
+        limit(small, 2)
+        fleet.wait_bound("p", 4)
+        for node in (small, large):
+            cluster.delete(f"{csi}/{node}")
+
+
 def a_bound_local_volume_pins_its_pod(cluster, kubeconfig):
     with Volumes(cluster, kubeconfig) as fleet:
         nodes = fleet.add_nodes(3)
@@ -227,6 +257,6 @@ def without_its_rights_it_starts_and_says_what_is_missing(cluster, kubeconfig):
 
 if __name__ == "__main__":
     sys.exit(main([a_gang_with_a_claim_per_pod_starts_whole, a_claim_that_never_binds_gives_the_gpus_back,
-                   a_bound_local_volume_pins_its_pod, a_volume_of_several_nodes_and_a_class_of_one_zone_restrict_nodes,
+                   attach_limits_are_obeyed, a_bound_local_volume_pins_its_pod, a_volume_of_several_nodes_and_a_class_of_one_zone_restrict_nodes,
                    what_a_claim_waits_for_is_said, a_gang_that_comes_back_goes_where_its_volume_is,
                    killed_while_it_waits_for_volumes_it_goes_on, without_its_rights_it_starts_and_says_what_is_missing]))
