@@ -49,9 +49,9 @@ struct GpuModelState {
   const MigGeometry* mig = nullptr;  // how its GPUs are cut into MIG instances; null: they are not
 };
 
-// Returns true if the request may run on GPUs of the model. If it names models, this must be one of them. A request for
-// a MIG profile needs a model that is cut into MIG instances and on which the profile is `gpu_milli` of a GPU. Any
-// other request needs a model that is not cut.
+// Returns true if the request may run on GPUs of the model. If it names models, this must be one of them; if it names
+// none, the model is no resource (model/gpu_model.h). A request for a MIG profile needs a model that is cut into MIG
+// instances and on which the profile is `gpu_milli` of a GPU. Any other request needs a model that is not cut.
 bool accepts(const TaskRequest& request, const GpuModelState& model);
 // Returns true if the request names this model, or names none.
 bool may_be_of(const TaskRequest& request, const GpuModelState& model);

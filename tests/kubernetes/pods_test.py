@@ -162,7 +162,7 @@ def mig_instances_are_counted_by_the_name_of_their_resource(cluster, kubeconfig)
         two["spec"]["containers"][0]["resources"]["requests"][shared] = "1"
         fleet.make(two)
         fleet.wait_reason("over", "max")
-        fleet.wait_reason("none-left", "mig-1g.10gb")
+        fleet.wait_reason("none-left", "1 free GPU; none is free now")
         fleet.wait_event("two-kinds", "nvidia.com/gpu beside nvidia.com/gpu.shared")
         assert len(fleet.bound("whole")) == 2, "no whole GPU is left, and a part is none"
 

@@ -84,6 +84,17 @@ ClusterConfig random_config(Random& random) {
 
 }  // namespace
 
+TEST_CASE("a GPU model may have the name of a resource, and a queue may state it") {
+  const auto config = read_config(R"(gpu_models: {nvidia.com/mig-1g.10gb: {weight: 0.14}}
+queues: {dev: {max: {gpus.nvidia.com/mig-1g.10gb: 14}}}
+)",
+                                  "cluster.yaml");
+  REQUIRE_MESSAGE(config.has_value(), config.error().message);
+  CHECK_EQ(config->gpu_models[0].name, "nvidia.com/mig-1g.10gb");
+  CHECK_EQ(config->gpu_models[0].weight_permille, 140);
+  CHECK_FALSE(read_config("gpu_models: {a/b/c: {weight: 1}}\n", "cluster.yaml"));
+}
+
 TEST_CASE("a configuration as it is written") {
   const auto config = read_config(R"(cluster: demo
 gpu_models: {H100-SXM5-80GB: {weight: 1.0, memory: 80GiB}}

@@ -7,6 +7,7 @@
 #include "model/document/config_document.h"
 #include "model/document/price_document.h"
 #include "model/document/reading.h"
+#include "model/gpu_model.h"
 #include "model/name.h"
 #include "model/priority.h"
 #include "model/resources.h"
@@ -90,7 +91,7 @@ class ConfigReader {
     config_.gpu_models.clear();
     value.each_entry([this](const Entry& entry, const Value& body) {
       GpuModelConfig model;
-      model.name = read_key_as_name(entry, body);
+      model.name = read_key_as_name(entry, body, well_formed_gpu_model);
       places_.note("gpu model '" + model.name + "'", entry.at);
       watch(body, "gpu model '" + model.name + "'", [&] {
         body.map({
@@ -367,8 +368,9 @@ class ConfigReader {
     for (const Entry& entry : value.node().entries) places_.note("scheduling." + entry.key + " ", entry.at);
   }
 
-  static std::string read_key_as_name(const Entry& entry, const Value& body) {
-    if (!well_formed_name(entry.key)) {
+  static std::string read_key_as_name(const Entry& entry, const Value& body,
+                                      bool (*well_formed)(std::string_view) = well_formed_name) {
+    if (!well_formed(entry.key)) {
       body.reading().refuse(entry.at, body.path(),
                             "'" + entry.key.substr(0, 80) + "' is not a name; " + std::string(kNameRule));
     }
