@@ -279,6 +279,19 @@ def a_bill_does_not_tell_which_queues_there_are():
     discard(server)
 
 
+def a_denial_names_the_queue_that_was_asked_for():
+    server = started()
+    red, of_red = Tenant(server, "red-ci", "red"), Tenant(server, "red-aud", "red", "auditor")
+    assert red.status("POST", "/v1/roles", {"subject": "token:x", "role": "viewer", "queue": "red"}) == 403
+    assert red.status("PUT", "/v1/rules?queue=red", {"rules": []}) == 403
+    assert red.status("POST", "/v1/roles", {"subject": "token:x", "role": "viewer", "queue": "blue"}) == 403
+    server.stop()  # writes what was counted
+    assert server.start(), server.tail()
+    denied = {(row["verb"], row["queue"]) for row in of_red.ask("GET", "/v1/audit?denied=true")["items"]}
+    assert denied == {("manage-roles", "red"), ("manage-rules", "red")}, denied
+    discard(server)
+
+
 def a_flood_of_wrong_tokens_leaves_the_health_check_alone():
     server = start_with(CONFIG, ("--rate-limit-unknown", "2/5"))
     codes = []
@@ -299,7 +312,7 @@ def main():
              environments_are_read_by_readers_of_logs_and_stand_in_no_event, an_admin_of_one_queue_submits_as_itself_alone,
              a_granted_role_goes_with_its_token, the_token_of_the_data_directory_is_not_said_to_be_ended,
              a_reason_breaks_no_glass_where_a_role_covers_the_log, a_bill_does_not_tell_which_queues_there_are,
-             a_flood_of_wrong_tokens_leaves_the_health_check_alone]
+             a_denial_names_the_queue_that_was_asked_for, a_flood_of_wrong_tokens_leaves_the_health_check_alone]
     return tally.run(cases)
 
 

@@ -27,6 +27,7 @@ enum class On : std::uint8_t {
   kJob,      // the job {id}
   kItself,   // the job {id}, by the token of that job alone
   kRows,     // the handler asks for each row, or for the queue of a submission
+  kBody,     // the handler asks for the queue in the body, so that a denial names it
   kAnyone,   // every subject that the server knows
 };
 
@@ -75,8 +76,8 @@ constexpr std::array kRules{
     Rule{"previewQueueChange", On::kParent, Verb::kChangeQueue},
     Rule{"undoQueueChange", On::kParent, Verb::kChangeQueue},
     Rule{"listRoles", On::kAnyone, Verb::kSeeQueue},
-    Rule{"grantRole", On::kRows, Verb::kManageRoles},
-    Rule{"revokeRole", On::kRows, Verb::kManageRoles},
+    Rule{"grantRole", On::kBody, Verb::kManageRoles},
+    Rule{"revokeRole", On::kBody, Verb::kManageRoles},
     Rule{"blockSubject", On::kCluster, Verb::kManageTokens},
     Rule{"unblockSubject", On::kCluster, Verb::kManageTokens},
     Rule{"listNodes", On::kCluster, Verb::kSeeNodes},
@@ -176,11 +177,14 @@ std::optional<Error> refuse_rows(Service& service, const Request& request, Verb 
       !policy::authorize(request.principal, Verb::kSeeQueue, {queue->second}).allowed)
     return not_found("no such queue '" + queue->second.substr(0, 200) + "'");
   if (policy::reach_anywhere(request.principal, verb) != policy::Reach::kNone) return std::nullopt;
-  return denial(service, request, verb, {}, policy::authorize(request.principal, verb, {{}, request.principal.user}));
+  const std::string_view asked = queue == request.query.end() ? std::string_view() : queue->second;
+  const Object object{asked, request.principal.user};
+  return denial(service, request, verb, {object.queue}, policy::authorize(request.principal, verb, object));
 }
 
 std::optional<Error> refuse(Service& service, const Request& request, const Rule& rule) {
   switch (rule.on) {
+    case On::kBody:
     case On::kAnyone:
       return std::nullopt;
     case On::kCluster:
