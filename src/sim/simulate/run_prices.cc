@@ -45,7 +45,7 @@ Result<RunPrices> read_run_prices(const std::string& path, std::string& note) {
   if (!text) return text.error();
   auto book = document::read_prices(*text, path, timezone::zone_of);
   if (!book) return book.error();
-  RunPrices prices{path, {book->currency, {std::move(book->periods.back())}}};
+  RunPrices prices{path, {book->currency, {std::move(book->periods.back())}, std::move(book->zones)}};
   note = path + ": its last prices, those from " + to_iso8601(prices.book.periods.front().valid_from).substr(0, 10) +
          " on, are taken for the whole run";
   prices.book.periods.front().valid_from = kAllOfRun.begin;
