@@ -496,6 +496,7 @@ Result<VerifyReport> verify_directory(const std::string& data_dir) {
   if (!log) return log.error();
   auto chain = store::verify_chain(**log, {});
   if (!chain) return chain.error();
+  if (auto foreign = (*log)->check_foreign(); !foreign) return foreign.error();
   if (auto pages = (*log)->check_pages(); !pages) {
     return Error{pages.error().code, pages.error().message + "; yet every record (" + std::to_string(chain->first_seq) +
                                          " to " + std::to_string(chain->last_seq) +

@@ -177,6 +177,39 @@ void check_shows_nothing_wrong(const std::filesystem::path& directory, const Cha
   CHECK(report->history_rows == before.history_rows);
 }
 
+TEST_CASE("what is in the database beside the log is found") {
+  const std::pair<const char*, const char*> cases[] = {
+      {"INSERT INTO records SELECT seq + 100000, epoch, time_ms, kind, version, payload, hash FROM records WHERE seq = "
+       "7",
+       "record 100007: a row behind the end of the log, which is 400"},
+      {"CREATE TRIGGER t AFTER INSERT ON records BEGIN UPDATE records SET time_ms = 0 WHERE seq = 1; END",
+       "not berth's: trigger t"},
+      {"CREATE TABLE notes (text)", "not berth's: table notes"},
+      {"CREATE VIEW all_of_it AS SELECT * FROM records", "not berth's: view all_of_it"},
+      {"CREATE INDEX by_time ON records (time_ms)", "not berth's: index by_time"}};
+  for (const auto& [change, what] : cases) {
+    const TemporaryDirectory directory;
+    write_log(directory.path());
+    CHECK(SqliteLog::open_read_only(directory.path()).value()->check_foreign());
+    edit_database(directory.path(), change);
+    const auto found = SqliteLog::open_read_only(directory.path()).value()->check_foreign();
+    REQUIRE_FALSE(found);
+    CHECK(found.error().code == ErrorCode::kCorrupt);
+    CAPTURE(found.error().message);
+    CHECK(found.error().message.find(what) != std::string::npos);
+  }
+}
+
+TEST_CASE("a trigger that another program put into the database changes no record") {
+  const TemporaryDirectory directory;
+  write_log(directory.path());
+  edit_database(directory.path(),
+                "CREATE TRIGGER t AFTER INSERT ON records BEGIN UPDATE records SET time_ms = 0 WHERE seq = 1; END");
+  const auto log = opened(directory.path());
+  append_records(*log, log->take_epoch().value(), 1);
+  CHECK(verify_chain(*log, {}));
+}
+
 TEST_CASE("a torn page, whichever it is, is refused") {
   const TemporaryDirectory directory;
   write_log(directory.path());

@@ -328,6 +328,8 @@ Counters SqliteLog::counters() const {
   return counters;
 }
 
+Result<void> SqliteLog::check_foreign() const { return reader_->check_foreign(); }
+
 Result<void> SqliteLog::check_pages() const { return reader_->check_pages(); }
 
 }  // namespace berth::store

@@ -53,6 +53,9 @@ class SqliteLog : public Log {
   // Warnings of the opening for an operator: the end of the log could not be compared with `head`.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
+  // Returns what is in the database and of no log, as an error: a row before its begin or behind its end, a table,
+  // trigger or view.
+  Result<void> check_foreign() const;
   // Runs SQLite's own check of every page of the database, which also finds damage in pages without records.
   Result<void> check_pages() const;
   // Returns the number of reads of SQLite's files since the log was opened.

@@ -178,6 +178,40 @@ Result<std::vector<HistoryRow>> SqliteReader::history(const HistoryQuery& query)
   }
 }
 
+Result<void> SqliteReader::check_foreign() {
+  const std::lock_guard lock(mutex_);
+  // Names that begin with sqlite_ are SQLite's own: the index of a unique column, statistics.
+  auto foreign = connection_.prepare(
+      "SELECT CAST(type || ' ' || name AS BLOB) FROM sqlite_schema WHERE NOT (type = 'table' AND name IN ('records', "
+      "'history', 'extent')) AND NOT (type IN ('table', 'index') AND name GLOB 'sqlite_*') LIMIT 1");
+  if (!foreign) return foreign.error();
+  const auto row = foreign->step();
+  if (!row) return row.error();
+  if (*row)
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("the database has this, which is not berth's: {}", foreign->bytes(0).value_or("a thing"))};
+  if (auto ok = begin_.run(); !ok) return ok.error();
+  auto rows = check_foreign_rows();
+  std::ignore = end_.run();  // nothing was written, so nothing can be lost
+  return rows;
+}
+
+Result<void> SqliteReader::check_foreign_rows() {
+  const auto extent = load_extent(select_extent_);
+  if (!extent) return extent.error();
+  const auto last = connection_.integer("SELECT coalesce(max(seq), 0) FROM records");
+  if (!last) return last.error();
+  const auto first = connection_.integer("SELECT coalesce(min(seq), 0) FROM records");
+  if (!first) return first.error();
+  if (*last > static_cast<std::int64_t>(extent->head.seq))
+    return corrupt_record(static_cast<std::uint64_t>(*last),
+                          fmt::format("a row behind the end of the log, which is {}", extent->head.seq));
+  if (*first != 0 && *first <= static_cast<std::int64_t>(extent->anchor_seq))
+    return corrupt_record(static_cast<std::uint64_t>(*first),
+                          fmt::format("a row before the begin of the log, which is {}", extent->anchor_seq + 1));
+  return {};
+}
+
 Result<void> SqliteReader::check_pages() {
   const std::lock_guard lock(mutex_);
   auto check = connection_.prepare("SELECT CAST(quick_check AS BLOB) FROM pragma_quick_check(1)");

@@ -30,12 +30,15 @@ class SqliteReader {
   // Reads from from_seq on. `previous` is the hash of the record before it.
   Result<Chunk> read(std::uint64_t from_seq, const Hash& previous);
   Result<std::vector<HistoryRow>> history(const HistoryQuery& query);
+  // Returns what is in the database and of no log: a row before its begin or behind its end, a table, trigger or view.
+  Result<void> check_foreign();
   // Runs SQLite's own check of every page; it reads the whole database.
   Result<void> check_pages();
 
  private:
   SqliteReader() = default;
   Result<void> prepare_statements();
+  Result<void> check_foreign_rows();
   Result<Chunk> read_locked(std::uint64_t from_seq, const Hash& previous);
   Result<Record> checked_row(std::uint64_t seq, Hash& hash);
   Statement& history_statement(const HistoryQuery& query);

@@ -70,6 +70,8 @@ Result<void> prepare_writer(Connection& connection) {
   if (*tables > 0) {
     if (auto ok = check_version(connection); !ok) return ok;
   }
+  // berth has no triggers; one that is found in the database is another program's, and must not change what is written.
+  sqlite3_db_config(connection.raw(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   if (auto ok = connection.execute(kWriterSettings); !ok) return ok;
   return *tables > 0 ? Result<void>() : create_tables(connection);
 }
