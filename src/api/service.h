@@ -254,6 +254,8 @@ class Service {
   virtual Result<billing::OpenedLine> open_line(const LineQuestion& question) = 0;
   // The time zone of that name, for off-peak windows; nothing if there is none.
   virtual std::optional<TimeZone> time_zone(const std::string&) { return std::nullopt; }
+  // What keeps the book from being put in force, beyond the rules of its document.
+  virtual Result<std::vector<PriceMistake>> price_mistakes(const PriceBook& book) = 0;
   // What closing the month would store.
   virtual Result<MonthClosed> closing(const std::string& month) = 0;
   // Finished jobs with a cursor below `before`, newest first; or the one job.

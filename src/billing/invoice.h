@@ -93,6 +93,8 @@ struct Invoice {
   Seq last_seq = 0;
   Timestamp began;                   // of the first event of the cluster; not in canonical_text()
   bool simulated = false;            // some of the GPUs are simulated
+  bool partial = false;              // lines that the reader may not see were left out; not in canonical_text()
+  std::string unpriced;              // what has no price and so counts as nothing, as rate.h says; not in it either
   std::vector<InvoiceLine> lines;    // by queue, kind, cause, model, slice, unit price, borrower, user, job, from
   std::vector<FleetAccounts> fleet;  // by model; empty unless the queue is the root
   std::int64_t total_micro = 0;      // the sum of the lines

@@ -86,9 +86,11 @@ class Rating {
     }
     for (const Correction& one : ledger_.corrections()) add_correction(one);
     for (const Report& one : ledger_.reports()) add_report(one);
-    if (missing_) return std::move(*missing_);
+    if (missing_ && question_.unpriced == Unpriced::kRefuse) return std::move(*missing_);
     return std::move(lines_);
   }
+  // What has no price; after run().
+  std::string unpriced() const { return missing_ ? missing_->message : std::string(); }
 
  private:
   // Returns the prices of the model, or null where nothing has a price yet.
@@ -272,18 +274,21 @@ class Rating {
     if (!is_at_or_below(one.queue, question_.queue)) return;
     const PricePeriod* period = question_.book.at(one.from);
     const QuantityPrice* price = period == nullptr ? nullptr : period->quantity(one.kind);
-    if (period != nullptr && price == nullptr && !missing_)
-      missing_ = invalid("quantities of " + one.kind + " were reported for " + question_.month.name +
-                         ", and the prices from " + to_iso8601(period->valid_from).substr(0, 10) +
-                         " have none for it; add it under quantities");
-    if (price != nullptr && price->unit != one.unit && !missing_)
-      missing_ = invalid("quantities of " + one.kind + " were reported in " + one.unit + " (report " + one.id +
-                         "), and the prices from " + to_iso8601(period->valid_from).substr(0, 10) + " are of one of " +
-                         price->unit + "; price a new unit as a kind of its own");
-    if (price != nullptr && Int128{one.quantity} * price->price_micro > kMostReportMicro && !missing_)
-      missing_ = invalid("report " + one.id + " of " + std::to_string(one.quantity) + " " + one.unit +
-                         " would cost more than " + std::to_string(kMostReportMicro / kMicro) +
-                         "; check the price of " + one.kind);
+    std::optional<Error> wrong;
+    if (period != nullptr && price == nullptr)
+      wrong = invalid("quantities of " + one.kind + " were reported for " + question_.month.name +
+                      ", and the prices from " + to_iso8601(period->valid_from).substr(0, 10) +
+                      " have none for it; add it under quantities");
+    else if (price != nullptr && price->unit != one.unit)
+      wrong = invalid("quantities of " + one.kind + " were reported in " + one.unit + " (report " + one.id +
+                      "), and the prices from " + to_iso8601(period->valid_from).substr(0, 10) + " are of one of " +
+                      price->unit + "; price a new unit as a kind of its own");
+    else if (price != nullptr && Int128{one.quantity} * price->price_micro > kMostReportMicro)
+      wrong = invalid("report " + one.id + " of " + std::to_string(one.quantity) + " " + one.unit +
+                      " would cost more than " + std::to_string(kMostReportMicro / kMicro) + "; check the price of " +
+                      one.kind);
+    if (wrong) price = nullptr;
+    if (wrong && !missing_) missing_ = std::move(wrong);
     InvoiceLine line;
     line.kind = LineKind::kReported;
     line.unit = Unit::kReported;
@@ -370,9 +375,11 @@ std::vector<TimeSpan> spans_of_line(const InvoiceLine& line, const Window& windo
 }
 
 Result<Invoice> make_invoice(const Ledger& ledger, const InvoiceQuestion& question) {
-  auto lines = Rating(ledger, question).run();
+  Rating rating(ledger, question);
+  auto lines = rating.run();
   if (!lines) return lines.error();
   Invoice invoice;
+  invoice.unpriced = rating.unpriced();
   invoice.month = question.month.name;
   invoice.from = question.month.begin;
   invoice.to = ledger.counted_until();

@@ -22,6 +22,10 @@ inline constexpr const char* kOffPeak = "off_peak";
 // windows begin and end. Times with the same prices and window are one part.
 Window window_of(const Month& month, const PriceBook& book);
 
+// What has no price although prices are in force. kCountAsNothing: it costs nothing, and Invoice::unpriced names the
+// first of it.
+enum class Unpriced { kRefuse, kCountAsNothing };
+
 struct InvoiceQuestion {
   std::string queue;  // with all below it; empty: the root
   Month month;
@@ -30,13 +34,15 @@ struct InvoiceQuestion {
   // If given, only lines that can be rounded together with those of this job: those of its queue; or, for
   // JobId::none(), those of no job. Their amounts are those of the whole invoice.
   std::optional<JobId> beside = {};
+  Unpriced unpriced = Unpriced::kRefuse;
 };
 
 // Returns the times in which what the line counts was used: all of its time, or of an off-peak discount the windows.
 std::vector<TimeSpan> spans_of_line(const InvoiceLine& line, const Window& window, const PriceBook& book);
 
 // Returns the invoice, job by job. What was used before the first prices of the book costs nothing. Requires: the
-// ledger has counted window_of() the month and the book. The error names a GPU model that was used and has no price.
+// ledger has counted window_of() the month and the book. The error names a GPU model that was used, or a kind that
+// was reported, and has no price that fits.
 Result<Invoice> make_invoice(const Ledger& ledger, const InvoiceQuestion& question);
 
 // Returns the same invoice with one line for each user, or for each queue, in the place of those of its jobs.

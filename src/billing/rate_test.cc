@@ -274,4 +274,34 @@ TEST_CASE("an estimate is the price of an hour at full size, and of the time lim
   CHECK_EQ(cheaper[0].burst_micro, 12'080'000 - 24'000'000 / 4 / 10 * 4);
 }
 
+TEST_CASE("what has no price is refused, or counts as nothing and is named") {
+  PriceBook book = one_price();
+  book.periods[0].quantities = {{"storage", "GiB-hours", kMostQuantityPriceMicro}};
+  const auto invoices = [&](const LedgerStory& story) {
+    Ledger ledger(window_of(kDay, book));
+    for (const EventRecord& event : story.events) ledger.apply(event);
+    ledger.advance(Timestamp{kHour});
+    InvoiceQuestion question{"", kDay, book, 1};
+    CHECK_FALSE(make_invoice(ledger, question).has_value());
+    question.unpriced = Unpriced::kCountAsNothing;
+    return make_invoice(ledger, question).value();
+  };
+  LedgerStory story = lending();
+  story.at(kHour,
+           QuantityReported{"r-1", "a", "storage", "GiB-hours", 1'000'000'000'000, Timestamp{0}, Timestamp{1}, "op"});
+  CHECK(invoices(story).unpriced.find("report r-1 of 1000000000000 GiB-hours would cost more") != std::string::npos);
+  CHECK_EQ(invoices(story).total_micro, 11'000'000);
+  book.periods[0].quantities = {{"storage", "TiB-hours", 5}};
+  CHECK(invoices(story).unpriced.find("were reported in GiB-hours (report r-1)") != std::string::npos);
+  book.periods[0].quantities.clear();
+  CHECK(invoices(story).unpriced.find("quantities of storage were reported") != std::string::npos);
+  book.periods[0].gpus[0].model = "A100";
+  const Invoice without = invoices(lending());
+  CHECK(without.unpriced.find("GPUs of model H100 were there") != std::string::npos);
+  CHECK_EQ(without.total_micro, 0);
+  std::int64_t gpu_milli_ms = 0;
+  for (const InvoiceLine& line : without.lines) gpu_milli_ms += line.user.empty() ? 0 : line.gpu_milli_ms;
+  CHECK_EQ(gpu_milli_ms, 3 * 1000 * kHour);  // what the jobs have used is known all the same
+}
+
 }  // namespace berth::billing

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/checked.h"
 #include "model/month.h"
 #include "model/quantity_report.h"
 
@@ -17,26 +18,94 @@ using state::State;
 
 namespace {
 
-// The models of nodes that are not lost and that the last prices of the book leave out.
-std::string models_without_price(const State& state, const PriceBook& book) {
-  std::string names;
-  for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
-    const std::string& name = state.gpu_models()[m].name;
-    if (state.capacity()[kDimFirstModel + m] == 0 || book.periods.back().gpu(name) != nullptr) continue;
-    names += (names.empty() ? "" : ", ") + name;
+// What a price book would leave without a price. Mistakes of one entry about the same thing are told once.
+class BookInForceCheck {
+ public:
+  BookInForceCheck(const State& state, const PriceBook& book, Timestamp now) : state_(state), book_(book), now_(now) {}
+
+  std::vector<PriceMistake> run() {
+    check_currency();
+    for (std::size_t p = 0; p < book_.periods.size(); ++p) {
+      const bool over = p + 1 < book_.periods.size() && book_.periods[p + 1].valid_from <= now_;
+      if (!over) check_models(p);
+    }
+    for (const auto& [id, report] : state_.quantity_reports()) check_report(report);
+    return std::move(mistakes_);
   }
-  return names;
-}
+
+ private:
+  void tell(std::size_t period, std::string path, std::string message) {
+    const auto same = [&](const PriceMistake& one) { return one.period == period && one.path == path; };
+    if (std::none_of(mistakes_.begin(), mistakes_.end(), same))
+      mistakes_.push_back({period, std::move(path), std::move(message)});
+  }
+
+  void check_currency() {
+    if (state_.price_version() == 0 || state_.prices().currency == book_.currency) return;
+    for (const QueueConfig& queue : state_.file_config().queues) {
+      if (!queue.budget || queue.budget->money_micro == 0) continue;
+      tell(book_.periods.size(), "currency",
+           "the budget of queue " + queue.path + " is in " + state_.prices().currency +
+               "; take the budgets in money away before the currency changes, or give them in GPU-hours");
+      return;
+    }
+  }
+
+  void check_models(std::size_t p) {
+    std::string names;
+    for (std::size_t m = 0; m < state_.gpu_models().size(); ++m) {
+      const std::string& name = state_.gpu_models()[m].name;
+      if (state_.capacity()[kDimFirstModel + m] == 0 || book_.periods[p].gpu(name) != nullptr) continue;
+      names += (names.empty() ? "" : ", ") + name;
+    }
+    if (!names.empty())
+      tell(p, "gpus", "nodes have GPUs of " + names + ", and these prices have none for it; add it under gpus");
+  }
+
+  // What was reported before the first prices costs nothing.
+  void check_report(const QuantityReported& report) {
+    const PricePeriod* period = book_.at(report.from);
+    if (period == nullptr) return;
+    const auto p = static_cast<std::size_t>(period - book_.periods.data());
+    const QuantityPrice* price = period->quantity(report.kind);
+    const std::string path = "quantities." + report.kind;
+    const std::string what = "report " + report.id + " of " + month_at(report.from).name + ", which is not closed, ";
+    if (price == nullptr)
+      tell(p, path,
+           what + "is of " + report.kind + " in " + report.unit + ", and these prices have none for it; add it");
+    else if (price->unit != report.unit)
+      tell(p, path + ".unit",
+           what + "is in " + report.unit + ", not in " + price->unit +
+               "; keep the unit, and price a new one as a kind of its own");
+    else if (Int128{report.quantity} * price->price_micro > kMostReportMicro)
+      tell(p, path + ".price",
+           what + "of " + std::to_string(report.quantity) + " " + report.unit + " would cost more than " +
+               std::to_string(kMostReportMicro / kMicro) + "; check the price");
+  }
+
+  const State& state_;
+  const PriceBook& book_;
+  Timestamp now_;
+  std::vector<PriceMistake> mistakes_;
+};
 
 }  // namespace
+
+std::vector<PriceMistake> price_mistakes(const State& state, const PriceBook& book, Timestamp now) {
+  return BookInForceCheck(state, book, now).run();
+}
 
 Result<Reply> apply_prices(Batch& batch, const ApplyPrices& command) {
   const State& state = batch.state();
   if (command.if_version.value_or(state.price_version()) != state.price_version())
     return Reply{.job = {}, .stale = true, .version = state.price_version()};
   if (auto ok = validate(command.book); !ok) return ok.error();
-  if (const std::string names = models_without_price(state, command.book); !names.empty())
-    return invalid("nodes have GPUs of " + names + ", and the last prices have none for it; add it under gpus");
+  if (const auto mistakes = price_mistakes(state, command.book, batch.now()); !mistakes.empty()) {
+    const PriceMistake& first = mistakes.front();
+    const bool of_entry = first.period < command.book.periods.size();
+    return invalid((of_entry ? "prices[" + std::to_string(first.period) + "]." : "") + first.path + ": " +
+                   first.message);
+  }
   if (state.price_version() > 0 && state.prices() == command.book)
     return Reply{.job = {}, .unchanged = true, .version = state.price_version()};
   const std::uint64_t version = state.price_version() + 1;
@@ -69,6 +138,9 @@ Result<Reply> correct_bill(Batch& batch, const CorrectBill& command) {
   const auto month = month_of(correction.month);
   if (!month) return invalid("'" + correction.month.substr(0, 80) + "' is no month; give one such as 2026-11");
   if (month->begin > batch.now()) return invalid("month " + correction.month + " is still to come");
+  if (batch.state().price_version() == 0)
+    return conflict(
+        "no prices are in force yet, and so no currency; apply a price book first (berth prices apply FILE)");
   if (batch.state().queue_at(correction.queue) == nullptr)
     return not_found("no such queue '" + correction.queue.substr(0, 200) + "'");
   if (correction.amount_micro == 0 || std::abs(correction.amount_micro) > kMostPriceMicro * 1000)

@@ -2,14 +2,22 @@
 // Commands about money: prices, closing a month, corrections, reported quantities, and the marks of budgets. None of
 // them touches a job that runs.
 
+#include <vector>
+
 #include "base/result.h"
 #include "control/batch.h"
 #include "control/handle.h"
 #include "model/command.h"
+#include "model/price_book.h"
+#include "state/state.h"
 
 namespace berth::control {
 
-// Refuses prices that leave out a GPU model of a node. A closed month keeps the version that it was billed at.
+// Returns what keeps the book from being put in force, beyond the rules of its document. Each entry that is in force
+// from now on needs a price of each GPU model of a node; each report of a month that is not closed needs one of its
+// kind and unit; and a currency stays while a queue has a budget in it.
+std::vector<PriceMistake> price_mistakes(const state::State& state, const PriceBook& book, Timestamp now);
+// Refuses prices with such a mistake. A closed month keeps the version that it was billed at.
 Result<Reply> apply_prices(Batch& batch, const ApplyPrices& command);
 // Refuses a month that is not over or is closed already.
 Result<Reply> close_month(Batch& batch, const CloseMonth& command);

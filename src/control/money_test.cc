@@ -56,6 +56,68 @@ TEST_CASE("prices have a version, and leave out no GPU model of a node") {
   CHECK(fleet.survives_a_checkpoint());
 }
 
+TEST_CASE("prices that would leave something of an open month without a price are refused with the place") {
+  BilledFleet fleet;
+  fleet.command(ApplyPrices{book_with_storage(), "op"});
+  fleet.command(ReportQuantities{{stored("r-1"), stored("r-2")}});
+  const auto says = [&](const PriceBook& book, const std::string& what) {
+    const auto refused = fleet.try_command(ApplyPrices{book, "op"});
+    REQUIRE_FALSE(refused.has_value());
+    CAPTURE(refused.error().message);
+    CHECK(refused.error().message.starts_with(what));
+  };
+  PriceBook book = book_with_storage();
+  book.periods[0].quantities.clear();
+  says(book,
+       "prices[0].quantities.storage: report r-1 of 2026-11, which is not closed, is of storage in GiB-hours, and");
+  book = book_with_storage();
+  book.periods[0].quantities[0].unit = "TiB-hours";
+  says(book, "prices[0].quantities.storage.unit: report r-1 of 2026-11, which is not closed, is in GiB-hours, not in");
+  PriceBook dear = book_with_storage();
+  dear.periods[0].quantities[0].price_micro = kMostQuantityPriceMicro;
+  fleet.command(ApplyPrices{dear, "op"});
+  QuantityReported much = stored("r-3");
+  much.quantity = 10'000;
+  fleet.command(ReportQuantities{{much}});
+  fleet.command(ApplyPrices{book_with_storage(), "op"});
+  much.id = "r-4";
+  much.quantity = 10'001;
+  fleet.command(ReportQuantities{{much}});
+  says(dear,
+       "prices[0].quantities.storage.price: report r-4 of 2026-11, which is not closed, of 10001 GiB-hours would");
+  // An entry that is over needs nothing that is there now, one that is or comes into force does.
+  PriceBook two = book_with_storage();
+  two.periods.insert(two.periods.begin(), book_with("A100").periods[0]);
+  fleet.command(ApplyPrices{two, "op"});
+  two.periods[1].gpus[0].model = "A100";
+  two.periods.push_back(book_with_storage().periods[0]);
+  two.periods[2].valid_from = from_iso8601("2027-01-01").value();
+  says(two, "prices[1].gpus: nodes have GPUs of H100, and these prices have none for it");
+}
+
+TEST_CASE("the currency stays while a queue has a budget in it") {
+  BilledFleet fleet;
+  fleet.command(ApplyPrices{book_with("H100"), "op"});
+  QueueConfig limited = HandDrivenFleet::queue("a");
+  limited.budget = BudgetConfig{5'000'000, 0, BudgetAction::kTell};
+  fleet.configure({limited, HandDrivenFleet::queue("b")});
+  PriceBook dollars = book_with("H100");
+  dollars.currency = "USD";
+  const auto refused = fleet.try_command(ApplyPrices{dollars, "op"});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message.starts_with("currency: the budget of queue a is in EUR; take"));
+  fleet.configure({HandDrivenFleet::queue("a"), HandDrivenFleet::queue("b")});
+  fleet.command(ApplyPrices{dollars, "op"});
+}
+
+TEST_CASE("a correction has no currency before there are prices") {
+  BilledFleet fleet;
+  const auto refused = fleet.try_command(CorrectBill{{"a", "2026-10", JobId::none(), -5, "node lost", "op"}});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::kConflict);
+  CHECK(refused.error().message.starts_with("no prices are in force yet, and so no currency"));
+}
+
 TEST_CASE("a month is closed once, when it is over") {
   BilledFleet fleet;
   CHECK_FALSE(fleet.try_command(CloseMonth{{.month = "2026-11", .hash = "", .user = "op"}}).has_value());
@@ -67,6 +129,7 @@ TEST_CASE("a month is closed once, when it is over") {
 
 TEST_CASE("a correction with a key counts once, and the key is of no other one") {
   BilledFleet fleet;
+  fleet.command(ApplyPrices{book_with("H100"), "op"});
   const BillCorrected refund{"a", "2026-10", JobId(3), -5, "node lost", "op", "k1"};
   CHECK_FALSE(fleet.command(CorrectBill{refund}).repeated);
   const Seq before = fleet.state.last_seq();
@@ -171,6 +234,7 @@ TEST_CASE("the mark of a budget is told once, lasts over a checkpoint, and ends 
 
 TEST_CASE("a correction names its month, its queue and why") {
   BilledFleet fleet;
+  fleet.command(ApplyPrices{book_with("H100"), "op"});
   fleet.command(CorrectBill{{"a", "2026-10", JobId::none(), -5, "node lost", "op"}});
   for (const BillCorrected& wrong : {BillCorrected{"a", "2026", JobId::none(), -5, "x", "op"},
                                      BillCorrected{"c", "2026-10", JobId::none(), -5, "x", "op"},

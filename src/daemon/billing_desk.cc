@@ -154,11 +154,9 @@ auto BillingDesk::with_ledger(const Month& month, const PriceBook& book, const B
   return use(*kept);
 }
 
-Result<billing::Invoice> BillingDesk::invoice(const Month& month, const std::string& queue, const PriceBook& book,
-                                              std::uint64_t version, const BillingFacts& facts) {
-  return with_ledger(month, book, facts, Freshness::kReadAgain, [&](Kept& kept) {
-    return billing::make_invoice(kept.ledger, {queue, month, book, version});
-  });
+Result<billing::Invoice> BillingDesk::invoice(const billing::InvoiceQuestion& question, const BillingFacts& facts) {
+  return with_ledger(question.month, question.book, facts, Freshness::kReadAgain,
+                     [&](Kept& kept) { return billing::make_invoice(kept.ledger, question); });
 }
 
 // The log has all books; the state has the one in force.
@@ -194,10 +192,10 @@ Result<billing::Invoice> BillingDesk::bill(const api::BillQuestion& question, co
   const auto month = month_asked(question.month, facts.now);
   if (!month) return month.error();
   const auto closed = facts.closed.find(month->name);
-  if (question.prices) return invoice(*month, question.queue, *question.prices, 0, facts);
+  if (question.prices) return invoice({question.queue, *month, *question.prices, 0}, facts);
   const auto in_force = book_for(*month, facts);
   if (!in_force) return in_force.error();
-  auto made = invoice(*month, question.queue, in_force->book, in_force->version, facts);
+  auto made = invoice({question.queue, *month, in_force->book, in_force->version}, facts);
   if (!made || closed == facts.closed.end()) return made;
   made->closed = closed->second.closed;
   made->number = number_of(month->name, question.queue);
@@ -371,7 +369,32 @@ Result<void> BillingDesk::follow_floor(const Kept& kept, billing::OpenedLine& op
 }
 
 Result<billing::Invoice> BillingDesk::of_now(const BillingFacts& facts) {
-  return invoice(month_at(facts.now), "", facts.prices, facts.price_version, facts);
+  billing::InvoiceQuestion question{"", month_at(facts.now), facts.prices, facts.price_version};
+  question.unpriced = billing::Unpriced::kCountAsNothing;
+  return invoice(question, facts);
+}
+
+Result<std::string> BillingDesk::corrected_open_month(const BillingFacts& facts) const {
+  std::string corrected;
+  const auto read = log_.read(log_.first_seq(), [&](const store::Record& record) -> Result<bool> {
+    static const std::uint16_t kind = kind_of(BillCorrected{});
+    if (record.kind != kind) return true;
+    const std::string month = month_at(record.time).name;
+    if (!facts.closed.contains(month)) corrected = month;
+    return corrected.empty();
+  });
+  if (!read) return read.error();
+  return corrected;
+}
+
+void BillingDesk::set_unwatched(std::string warning) {
+  const std::lock_guard lock(unwatched_mutex_);
+  unwatched_ = std::move(warning);
+}
+
+std::string BillingDesk::unwatched() const {
+  const std::lock_guard lock(unwatched_mutex_);
+  return unwatched_;
 }
 
 }  // namespace berth::daemon

@@ -52,8 +52,16 @@ class BillingDesk {
   Result<billing::OpenedLine> open(const api::LineQuestion& question, const BillingFacts& facts);
   Result<MonthClosed> closing(const std::string& month, const BillingFacts& facts);
 
-  // The bill of the root for the present month, also without prices: then everything costs nothing.
+  // The bill of the root for the present month, also without prices: then everything costs nothing. What alone has no
+  // price counts as nothing, too: Invoice::unpriced.
   Result<billing::Invoice> of_now(const BillingFacts& facts);
+
+  // Returns a month that is not closed and has corrections on its bill; empty: there is none.
+  Result<std::string> corrected_open_month(const BillingFacts& facts) const;
+
+  // What keeps budgets from being watched, as the status warns of it; empty: nothing.
+  void set_unwatched(std::string warning);
+  std::string unwatched() const;
 
  private:
   // Where the log can be read on from when a part of a floor is followed.
@@ -77,8 +85,7 @@ class BillingDesk {
     std::uint64_t version = 0;
   };
 
-  Result<billing::Invoice> invoice(const Month& month, const std::string& queue, const PriceBook& book,
-                                   std::uint64_t version, const BillingFacts& facts);
+  Result<billing::Invoice> invoice(const billing::InvoiceQuestion& question, const BillingFacts& facts);
   Result<std::unique_ptr<Kept>> fold(const Month& month, billing::Window window, const BillingFacts& facts) const;
   Result<void> read_on(Kept& kept, Seq last_seq) const;
   Result<void> read_late_reports(Kept& kept, Seq last_seq) const;
@@ -101,8 +108,10 @@ class BillingDesk {
   const LineLimits limits_;
   std::mutex mutex_;  // guards kept_
   std::unique_ptr<Kept> kept_;
-  std::mutex past_mutex_;       // guards past_
-  std::unique_ptr<Kept> past_;  // of the month before now that was asked for last
+  std::mutex past_mutex_;               // guards past_
+  std::unique_ptr<Kept> past_;          // of the month before now that was asked for last
+  mutable std::mutex unwatched_mutex_;  // guards unwatched_
+  std::string unwatched_;
 };
 
 }  // namespace berth::daemon

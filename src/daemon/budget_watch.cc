@@ -37,6 +37,7 @@ std::vector<BudgetMarked> marks_passed(const std::vector<WatchedBudget>& budgets
   std::vector<BudgetMarked> marks;
   for (const WatchedBudget& one : budgets) {
     const bool money = one.budget.money_micro != 0;
+    if (money && !invoice.unpriced.empty()) continue;
     const std::int64_t limit = money ? one.budget.money_micro : one.budget.gpu_milli_hours;
     const std::int64_t used = used_of(one, invoice);
     const auto passed = std::find_if(kMarks.begin(), kMarks.end(),
@@ -73,6 +74,15 @@ void BudgetWatch::run() {
   }
 }
 
+void BudgetWatch::tell_unwatched(std::string why) {
+  if (why == desk_.unwatched()) return;
+  if (why.empty())
+    spdlog::info("budgets are watched again");
+  else
+    spdlog::error("{}", why);
+  desk_.set_unwatched(std::move(why));
+}
+
 void BudgetWatch::look() {
   std::vector<WatchedBudget> budgets;
   BillingFacts facts;
@@ -84,12 +94,18 @@ void BudgetWatch::look() {
     }
     if (!budgets.empty()) facts = billing_facts(state, std::max(state.now(), clock_.now()));
   });
-  if (budgets.empty()) return;
-  const auto invoice = desk_.of_now(facts);
-  if (!invoice) {
-    spdlog::error("budgets are not watched: {}", invoice.error().message);
+  if (budgets.empty()) {
+    tell_unwatched("");
     return;
   }
+  const auto invoice = desk_.of_now(facts);
+  if (!invoice) {
+    tell_unwatched("budgets are not watched: " + invoice.error().message);
+    return;
+  }
+  const bool money =
+      std::any_of(budgets.begin(), budgets.end(), [](const auto& one) { return one.budget.money_micro != 0; });
+  tell_unwatched(invoice->unpriced.empty() || !money ? "" : "budgets in money are not watched: " + invoice->unpriced);
   for (BudgetMarked& mark : marks_passed(budgets, *invoice, month_at(facts.now))) {
     if (mark.percent > 0)
       spdlog::info("budget of queue '{}': {} % of {} are used", mark.queue, mark.percent, mark.month);

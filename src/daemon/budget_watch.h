@@ -25,6 +25,7 @@ struct WatchedBudget {
 };
 
 // Returns the marks that differ from the last ones, by this bill of the root for the month until now.
+// Where something has no price, the marks of budgets in money stay as they are.
 std::vector<BudgetMarked> marks_passed(const std::vector<WatchedBudget>& budgets, const billing::Invoice& invoice,
                                        const Month& month);
 
@@ -38,6 +39,8 @@ class BudgetWatch {
  private:
   void run();
   void look();
+  // Warns of it where it is new; empty: all are watched.
+  void tell_unwatched(std::string why);
 
   Reader& reader_;
   BillingDesk& desk_;

@@ -8,6 +8,7 @@
 #include "daemon/disk_reserve.h"
 #include "daemon/forecast.h"
 #include "daemon/history_codec.h"
+#include "daemon/price_check.h"
 #include "daemon/queue_preview.h"
 #include "daemon/state_gauges.h"
 #include "daemon/state_reads.h"
@@ -243,6 +244,23 @@ Result<billing::OpenedLine> DaemonService::open_line(const api::LineQuestion& qu
   return desk_.open(question, billing);
 }
 
+Result<std::vector<PriceMistake>> DaemonService::price_mistakes(const PriceBook& book) {
+  std::vector<PriceMistake> mistakes;
+  BillingFacts billing;
+  reader_.read([&](state::State& state, const billing::Meter& meter) {
+    billing = billing_facts(state, now(state));
+    mistakes = daemon::price_mistakes(state, meter, book, billing.now);
+  });
+  if (billing.price_version == 0 || billing.prices.currency == book.currency) return mistakes;
+  const auto corrected = desk_.corrected_open_month(billing);
+  if (!corrected) return corrected.error();
+  if (!corrected->empty())
+    mistakes.push_back({book.periods.size(), "currency",
+                        "the bill of " + *corrected + ", which is not closed, has corrections in " +
+                            billing.prices.currency + "; the currency changes only when all such months are closed"});
+  return mistakes;
+}
+
 Result<MonthClosed> DaemonService::closing(const std::string& month) {
   BillingFacts billing;
   reader_.read([&](state::State& state, const billing::Meter&) { billing = billing_facts(state, now(state)); });
@@ -359,6 +377,7 @@ api::ServerFacts DaemonService::facts() {
       facts.warnings.push_back(std::move(warning));
     }
   }
+  if (std::string unwatched = desk_.unwatched(); !unwatched.empty()) facts.warnings.push_back(std::move(unwatched));
   const ServerClock::Status clock = clock_.status();
   facts.clock = {clock.time, clock.wall_offset_ms, clock.follows_wall};
   if (!clock.follows_wall) {

@@ -43,6 +43,7 @@ class DaemonService final : public api::Service {
   Result<billing::Invoice> bill(const api::BillQuestion& question) override;
   Result<billing::OpenedLine> open_line(const api::LineQuestion& question) override;
   std::optional<TimeZone> time_zone(const std::string& name) override { return timezone::zone_of(name); }
+  Result<std::vector<PriceMistake>> price_mistakes(const PriceBook& book) override;
   Result<MonthClosed> closing(const std::string& month) override;
   BillingDesk& billing_desk() { return desk_; }
   Result<std::vector<api::PastJob>> history(std::uint64_t before, std::size_t limit) override;

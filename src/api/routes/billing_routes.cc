@@ -50,8 +50,18 @@ void get_prices(Service& service, const Responder& responder) {
   responder.send(json_answer(answer));
 }
 
-void put_prices(Service& service, const Request& request, const Responder& responder) {
+// Returns the book in the body, which can be put in force.
+Result<PriceBook> good_prices(Service& service, const Request& request) {
   auto book = decode_prices(request, zones_of(service));
+  if (!book) return book;
+  const auto mistakes = service.price_mistakes(*book);
+  if (!mistakes) return mistakes.error();
+  if (!mistakes->empty()) return price_error(request, *mistakes);
+  return book;
+}
+
+void put_prices(Service& service, const Request& request, const Responder& responder) {
+  auto book = good_prices(service, request);
   if (!book) {
     responder.fail(book.error());
     return;
@@ -67,7 +77,7 @@ void put_prices(Service& service, const Request& request, const Responder& respo
 }
 
 void diff_prices(Service& service, const Request& request, const Responder& responder) {
-  const auto book = decode_prices(request, zones_of(service));
+  const auto book = good_prices(service, request);
   if (!book) {
     responder.fail(book.error());
     return;
@@ -364,7 +374,8 @@ void add_price_routes(http::Router& router, Service& service) {
                .summary = "Puts a price book in force, as a whole.",
                .responses = {{.status = 200, .description = "It is in force.", .schema = "ConfigApplied"},
                              {.status = 400, .description = "The document is malformed or breaks a rule."}},
-               .description = "The document is that of docs/billing.md. A closed month keeps its prices.",
+               .description = "The document is that of docs/billing.md. A closed month keeps its prices; a book that "
+                              "leaves something of another month without a price is refused.",
                .tags = {"billing"},
                .request_schema = "PriceDocument",
                .request_types = kPriceTypes},
@@ -373,7 +384,7 @@ void add_price_routes(http::Router& router, Service& service) {
       {.method = Method::kPost,
        .pattern = "/v1/prices/diff",
        .access = Access::kToken,
-       .threads = http::Threads::kReads,
+       .threads = http::Threads::kLongReads,
        .doc = {.operation_id = "diffPrices",
                .summary = "What putting a price book in force would change.",
                .responses = {{.status = 200, .description = "One line per change.", .schema = "PriceDiff"},
@@ -391,6 +402,7 @@ void add_billing_routes(http::Router& router, Service& service) {
   router.add({.method = Method::kGet,
               .pattern = "/v1/bill",
               .access = Access::kToken,
+       .threads = http::Threads::kLongReads,
               .threads = http::Threads::kLongReads,
               .doc = {.operation_id = "getBill",
                       .summary = "The bill of a queue for a month, summed up.",

@@ -70,6 +70,10 @@ Result<PriceBook> decode_prices(const http::Request& request, const ZoneSource& 
   return document::read_prices(request.body, kFile, zones);
 }
 
+Error price_error(const http::Request& request, const std::vector<PriceMistake>& mistakes) {
+  return document::price_error(request.body, kFile, mistakes);
+}
+
 Result<std::vector<QuantityReported>> decode_quantities(const http::Request& request) {
   if (auto ok = check_json(request); !ok) return ok.error();
   return document::read_quantities(request.body, kFile);

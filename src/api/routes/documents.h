@@ -18,6 +18,8 @@ Result<JobSpec> decode_job(const http::Request& request);
 Result<ClusterConfig> decode_config(const http::Request& request);
 
 Result<PriceBook> decode_prices(const http::Request& request, const ZoneSource& zones);
+// The error that tells these mistakes of the book in the body, each with its place.
+Error price_error(const http::Request& request, const std::vector<PriceMistake>& mistakes);
 
 Result<std::vector<QuantityReported>> decode_quantities(const http::Request& request);
 

@@ -23,6 +23,7 @@
 #include "billing/opened_line.h"
 #include "billing/rate.h"
 #include "control/iteration.h"
+#include "control/money.h"
 
 namespace berth::api {
 
@@ -246,6 +247,10 @@ class FakeService : public Service {
   std::optional<TimeZone> time_zone(const std::string& name) override {
     if (name != "Europe/Paris") return std::nullopt;
     return TimeZone{name, {{Timestamp{0}, 3600}}};
+  }
+  Result<std::vector<PriceMistake>> price_mistakes(const PriceBook& book) override {
+    ++looks;
+    return control::price_mistakes(state, book, now);
   }
   Result<MonthClosed> closing(const std::string& month) override {
     ++looks;

@@ -205,7 +205,7 @@ Result<Reply> Client::Connection::call(const char* method, std::string_view path
                                        const std::string& header) {
   prepare(path);
   auto lines = headers();
-  if (body) lines.push_back("Content-Type: application/json");
+  if (body && !header.starts_with("Content-Type:")) lines.push_back("Content-Type: application/json");
   if (!header.empty()) lines.push_back(header);
   const HeaderList list = header_list(lines);
   Reply reply;
@@ -259,6 +259,10 @@ Result<Reply> Client::put(std::string_view path, std::string_view json, std::str
 Result<Reply> Client::post_matching(std::string_view path, std::string_view json, std::string_view if_match) {
   const std::string tag(if_match);
   return connection_->patient_call("POST", path, json, tag.empty() ? "" : "If-Match: " + tag);
+}
+
+Result<Reply> Client::send_yaml(const char* method, std::string_view path, std::string_view document) {
+  return connection_->patient_call(method, path, document, "Content-Type: application/yaml");
 }
 
 Result<Reply> Client::del(std::string_view path) { return connection_->patient_call("DELETE", path, std::nullopt, {}); }

@@ -70,6 +70,8 @@ class Client {
   // `if_match`: the ETag that what is changed must have; empty: none.
   Result<Reply> put(std::string_view path, std::string_view json, std::string_view if_match = {});
   Result<Reply> post_matching(std::string_view path, std::string_view json, std::string_view if_match);
+  // Sends a document as YAML, which JSON is, too.
+  Result<Reply> send_yaml(const char* method, std::string_view path, std::string_view document);
   Result<Reply> del(std::string_view path);
 
   // Calls `on_event` for each event until it says kStop, the server ends the stream (value), or the connection is lost

@@ -215,7 +215,8 @@ Result<int> run(const BillOptions& options, Session& session) {
   } else {
     const auto body = price_body(options.prices);
     if (!body) return body.error();
-    bill = answer_of(session.server.post(target, *body));
+    bill = answer_of(session.server.send_yaml("POST", target, *body));
+    if (!bill) return in_file(bill.error(), options.prices);
   }
   if (!bill) return bill.error();
   session.out << formatted(*bill, options.format, [&] {

@@ -39,6 +39,7 @@ Result<int> run(const BillOptions& options, Session& session);
 Result<int> run(const InvoiceOptions& options, Session& session);
 Result<int> run(const QuantitiesOptions& options, Session& session);
 Result<std::string> price_body(const std::string& file);  // of a price book, as the server takes it
+Error in_file(Error error, const std::string& file);      // names the file where the server tells places in the body
 Result<int> run(const QueueChangeOptions& options, Session& session);
 Result<int> run(const BindOptions& options, Session& session);
 Result<int> run(const RolesOptions& options, Session& session);

@@ -1,5 +1,4 @@
 #include "cli/command/commands.h"
-#include "cli/command/document_body.h"
 #include "cli/connection.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -20,8 +19,8 @@ Result<int> show_prices(const PricesOptions& options, Session& session) {
 }
 
 Result<int> diff_prices(const PricesOptions& options, const std::string& body, Session& session) {
-  const auto answer = answer_of(session.server.post("/v1/prices/diff", body));
-  if (!answer) return answer.error();
+  const auto answer = answer_of(session.server.send_yaml("POST", "/v1/prices/diff", body));
+  if (!answer) return in_file(answer.error(), options.file);
   session.out << formatted(*answer, options.format, [&] {
     std::string text;
     for (const Json& change : items(*answer, "changes")) text += printable(show(change)) + "\n";
@@ -31,8 +30,8 @@ Result<int> diff_prices(const PricesOptions& options, const std::string& body, S
 }
 
 Result<int> apply_prices(const PricesOptions& options, const std::string& body, Session& session) {
-  const auto answer = answer_of(session.server.put("/v1/prices", body, ""));
-  if (!answer) return answer.error();
+  const auto answer = answer_of(session.server.send_yaml("PUT", "/v1/prices", body));
+  if (!answer) return in_file(answer.error(), options.file);
   session.out << formatted(*answer, options.format, [&] {
     const std::string version = show(*answer, "version");
     return is_true(*answer, "unchanged") ? "nothing changes: version " + version + " is in force already\n"
@@ -43,10 +42,22 @@ Result<int> apply_prices(const PricesOptions& options, const std::string& body, 
 
 }  // namespace
 
-// The server looks the time zones up, which it bills by.
+// The server looks the time zones up, which it bills by. It gets the text as it is, so that its places are those of the
+// file.
 Result<std::string> price_body(const std::string& file) {
-  return document_body(
-      file, [](std::string_view text, std::string_view name) { return document::read_prices(text, name, nullptr); });
+  auto text = read_file(file, document::kMaxBytes);
+  if (!text) return text;
+  if (const auto book = document::read_prices(*text, file, nullptr); !book) return book.error();
+  return text;
+}
+
+Error in_file(Error error, const std::string& file) {
+  constexpr std::string_view kPlace = "body:";  // at the begin of a line, as the server calls it
+  for (std::size_t at = 0; at != std::string::npos && at < error.message.size(); at = error.message.find('\n', at)) {
+    if (error.message[at] == '\n') ++at;
+    if (error.message.compare(at, kPlace.size(), kPlace) == 0) error.message.replace(at, kPlace.size() - 1, file);
+  }
+  return error;
 }
 
 Result<int> run(const PricesOptions& options, Session& session) {

@@ -307,6 +307,14 @@ Result<PriceBook> read_prices(std::string_view text, std::string_view file, cons
   return result_of(file, check_prices(*tree, zones));
 }
 
+Error price_error(std::string_view text, std::string_view file, const std::vector<PriceMistake>& mistakes) {
+  const auto tree = parse(text, file);
+  if (!tree) return tree.error();
+  Reading reading;
+  for (const PriceMistake& mistake : mistakes) place_mistake(mistake, *tree, reading);
+  return result_of(file, Checked<PriceBook>{std::nullopt, reading.take_mistakes()}).error();
+}
+
 Node price_node(const PriceBook& book) {
   Node document = map_node();
   document.set("currency", string_node(book.currency));

@@ -25,6 +25,10 @@ std::int64_t read_money(const Value& value, std::int64_t most, std::size_t most_
 Result<PriceBook> read_prices(std::string_view text, std::string_view file, const ZoneSource& zones);
 Checked<PriceBook> check_prices(const Node& document, const ZoneSource& zones);
 
+// Returns the error that tells these mistakes of the book that `text` is, each with its place as read_prices() does.
+// Requires: read_prices() accepts the text.
+Error price_error(std::string_view text, std::string_view file, const std::vector<PriceMistake>& mistakes);
+
 // Returns the document that reads back as `book`.
 Node price_node(const PriceBook& book);
 std::string prices_to_yaml(const PriceBook& book);
