@@ -30,18 +30,19 @@ std::string invoice_csv(const Invoice& invoice) {
   std::string text = kCsvHeading;
   for (const InvoiceLine& line : invoice.lines) {
     const bool of_job = line.job.valid();
-    const std::array typed = {std::string(invoice.number),
-                              line.queue,
-                              std::string(name_of(line.kind)),
-                              line.cause,
-                              line.model,
-                              line.slice,
-                              line.borrower,
-                              line.user,
-                              of_job ? std::to_string(line.job.value()) : "",
-                              line.job_name,
-                              of_job ? std::string(name_of(line.job_class)) : "",
-                              labels_text(line.labels)};
+    const std::array typed = {
+        invoice.partial ? invoice.number + (invoice.number.empty() ? "partial" : " (partial)") : invoice.number,
+        line.queue,
+        std::string(name_of(line.kind)),
+        line.cause,
+        line.model,
+        line.slice,
+        line.borrower,
+        line.user,
+        of_job ? std::to_string(line.job.value()) : "",
+        line.job_name,
+        of_job ? std::string(name_of(line.job_class)) : "",
+        labels_text(line.labels)};
     for (const std::string& cell : typed) text += csv_text_cell(cell) + ",";
     text += to_iso8601(line.from) + "," + to_iso8601(line.to) + "," + std::string(unit_text(line)) + "," +
             hours_text(line.quantity, line.unit) + "," + money_text(line.unit_price_micro) + "," +

@@ -74,11 +74,12 @@ std::string described(const InvoiceLine& line) {
   return text;
 }
 
-std::string tags_of(const InvoiceLine& line) {
+std::string tags_of(const Invoice& invoice, const InvoiceLine& line) {
   boost::json::object tags;
   for (const auto& [key, value] : line.labels) tags[key] = value;
   if (!line.user.empty()) tags["berth/user"] = line.user;
   if (line.job.valid()) tags["berth/class"] = name_of(line.job_class);
+  if (invoice.partial) tags["berth/partial"] = "true";
   return boost::json::serialize(tags);
 }
 
@@ -132,7 +133,7 @@ void add_names(const Invoice& invoice, const InvoiceLine& line, Row& row) {
   row.emplace_back("SkuPriceId", sku_of(line) + "@" + money_text(line.unit_price_micro));
   row.emplace_back("SubAccountId", line.queue.empty() ? "/" : line.queue);
   row.emplace_back("SubAccountName", line.queue.empty() ? "/" : line.queue);
-  row.emplace_back("Tags", tags_of(line));
+  row.emplace_back("Tags", tags_of(invoice, line));
 }
 
 Row row_of(const Invoice& invoice, const InvoiceLine& line) {

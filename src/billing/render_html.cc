@@ -83,6 +83,9 @@ std::string head_html(const Invoice& invoice, const std::string& title) {
                      escaped_html(invoice.cluster) + ". From " + to_iso8601(invoice.from) + " until " +
                      to_iso8601(invoice.to) + ", in UTC. Price book version " + std::to_string(invoice.price_version) +
                      "." + (invoice.simulated ? " Some GPUs are simulated." : "") + "</p>\n";
+  if (invoice.partial)
+    text +=
+        "<p><strong>This is a part: only the lines that its reader may see. The total is theirs alone.</strong></p>\n";
   if (invoice.number.empty()) return text + "<p><strong>The month is not closed: amounts may change.</strong></p>\n";
   return text + "<p class=\"hash\">Number " + escaped_html(invoice.number) + ", closed at " +
          to_iso8601(invoice.closed) + ", SHA-256 " + escaped_html(invoice.hash) + "</p>\n";
@@ -91,7 +94,7 @@ std::string head_html(const Invoice& invoice, const std::string& title) {
 }  // namespace
 
 std::string invoice_html(const Invoice& invoice) {
-  const std::string title = "Invoice of " +
+  const std::string title = (invoice.partial ? "Part of the invoice of " : "Invoice of ") +
                             (invoice.queue.empty() ? std::string("the whole cluster") : escaped_html(invoice.queue)) +
                             " for " + escaped_html(invoice.month);
   return head_html(invoice, title) +

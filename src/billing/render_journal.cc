@@ -53,8 +53,10 @@ std::string invoice_journal(const Invoice& invoice) {
   const Timestamp last = invoice.to > invoice.from ? Timestamp{invoice.to.ms - 1} : invoice.from;
   text += to_iso8601(last).substr(0, 10);
   text += invoice.number.empty() ? " !" : " * (" + account_part(invoice.number) + ")";
-  text += " berth | " + (invoice.queue.empty() ? std::string("whole cluster") : account_part(invoice.queue)) + " " +
-          invoice.month + (invoice.simulated ? " with simulated GPUs" : "") + "\n";
+  text += std::string(" berth | ") + (invoice.partial ? "part of " : "") +
+          (invoice.queue.empty() ? std::string("whole cluster") : account_part(invoice.queue)) + " " + invoice.month +
+          (invoice.simulated ? " with simulated GPUs" : "") + "\n";
+  if (invoice.partial) text += "    ; partial: only the lines that its reader may see\n";
   if (!invoice.hash.empty()) text += "    ; sha256 " + invoice.hash + "\n";
   for (const auto& [account, sum] : sums) text += journal_posting(account, sum, invoice.currency);
   return text + journal_posting(kPayable, -invoice.total_micro, invoice.currency);

@@ -94,4 +94,23 @@ TEST_CASE("an invoice as FOCUS has a row of 43 columns for each line; a floor is
   CHECK_NE(rows[2].find(",-1.250001,-1.250001,-1.250001,-1.250001,"), std::string::npos);
 }
 
+TEST_CASE("an invoice that holds only what its reader may see says so in every form") {
+  Invoice invoice = small_invoice();
+  invoice.partial = true;
+  const auto has = [](const std::string& document, const std::string& text) {
+    CAPTURE(document);
+    CHECK(document.find(text) != std::string::npos);
+  };
+  has(invoice_html(invoice), "<h1>Part of the invoice of a for 1970-01</h1>");
+  has(invoice_html(invoice), "only the lines that its reader may see");
+  has(invoice_csv(invoice), "\r\npartial,a/b,floor-used");
+  has(invoice_journal(invoice), " berth | part of a 1970-01\n    ; partial: only the lines");
+  has(invoice_focus(invoice), "berth/partial");
+  invoice.number = "1970-01";
+  has(invoice_csv(invoice), "\r\n1970-01 (partial),a/b,floor-used");
+  invoice.partial = false;
+  for (const InvoiceForm form : {InvoiceForm::kHtml, InvoiceForm::kCsv, InvoiceForm::kHledger, InvoiceForm::kFocus})
+    CHECK(render(invoice, form).find("part") == std::string::npos);
+}
+
 }  // namespace berth::billing

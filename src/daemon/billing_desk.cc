@@ -216,6 +216,8 @@ Result<MonthClosed> BillingDesk::closing(const std::string& name, const BillingF
   if (facts.closed.contains(month->name)) return conflict("month " + month->name + " is closed already");
   const auto made = bill({"", month->name}, facts);
   if (!made) return made.error();
+  if (made->began.is_never())
+    return invalid("month " + month->name + " was over before the first event of the log; there is nothing to close");
   MonthClosed closed{month->name, facts.price_version, made->last_seq, hash_of(*made), made->total_micro, ""};
   closed.reports = std::count_if(made->lines.begin(), made->lines.end(), [](const billing::InvoiceLine& line) {
     return line.kind == billing::LineKind::kReported;

@@ -21,7 +21,7 @@ CONFIG = """cluster: test
 queues:
   red: {guaranteed: {gpus: 4}}
   blue: {budget: {gpu_hours: 0.001, when_used_up: stop-starting}}
-  green: {}
+  green: {budget: {money: 1000000, when_used_up: tell}}
 """
 PRICES = """currency: EUR
 prices:
@@ -64,11 +64,14 @@ def a_bill_adds_up_and_is_tried_with_other_prices(server):
     wrong = berth(server, "prices", "apply", price_file(server, "wrong.yaml", PRICES.replace("2.5", "-2.5") % model))
     assert "wrong.yaml:4:" in wrong.stderr and "is negative" in wrong.stderr, wrong.stderr
     other = berth(server, "prices", "apply", price_file(server, "model.yaml", PRICES % "NO-SUCH"))
-    assert model in other.stderr, other.stderr
+    assert "model.yaml:4:11: prices[0].gpus: nodes have GPUs of " + model in other.stderr, other.stderr
+    dollars = price_file(server, "dollars.yaml", PRICES.replace("EUR", "USD") % model)
     good = price_file(server, "prices.yaml", PRICES % model)
     assert berth(server, "prices", "diff", good).returncode == 1
     assert "version 1" in berth(server, "prices", "apply", good).stdout
     assert berth(server, "prices", "diff", good).returncode == 0
+    currency = berth(server, "prices", "apply", dollars)
+    assert "dollars.yaml:1:11: currency: the budget of queue green is in EUR" in currency.stderr, currency.stderr
     server.ask("POST", "/v1/jobs", {"queue": "red", "gpus": 2, "command": ["sleep", "60"]})
     time.sleep(2)
     whole = bill(server)
@@ -87,6 +90,7 @@ def a_bill_adds_up_and_is_tried_with_other_prices(server):
     assert "total" in berth(server, "bill", "red").stdout
     month = whole["month"]
     assert "ends at" in berth(server, "bill", "--close", "--month", month).stderr
+    assert "was over before the first event of the log" in berth(server, "bill", "--close", "--month", "1970-01").stderr
 
 
 def an_invoice_as_csv_and_as_a_journal_adds_up_to_its_total(server):
@@ -126,6 +130,7 @@ def what_runs_off_peak_is_discounted_by_a_line_of_its_own(server):
             ("zone: UTC, discount: 30, to: '23:59:60'", "off_peak[0].to", "is no time of day")):
         refused = berth(server, "prices", "apply", price_file(server, "wrong.yaml", always % (model_of(server), wrong)))
         assert refused.returncode != 0 and f"prices[0].{place}: " in refused.stderr and what in refused.stderr, refused.stderr
+        assert "wrong.yaml:6:" in refused.stderr, refused.stderr  # the place in the file, whichever side finds it
     good = price_file(server, "night.yaml", always % (model_of(server), "zone: Europe/Paris, discount: 30"))
     applied = berth(server, "prices", "apply", good)
     assert applied.returncode == 0, applied.stderr
@@ -184,7 +189,12 @@ def what_others_measure_is_on_the_bill_once(server):
     journal = server.ask("GET", "/v1/bill?queue=red&invoice=hledger")["document"]
     assert "expenses:compute:red:reported:storage  0.8220 EUR" in journal, journal
     check_journal(server, journal)
+    without = book.replace(", egress: {unit: GiB, price: 0.05}", "") % model_of(server)
+    refused = berth(server, "prices", "apply", price_file(server, "less.yaml", without))
+    assert refused.returncode != 0 and "less.yaml:3:5: prices[0].quantities.egress: report egress-1 of" in refused.stderr, \
+        refused.stderr
     line = next(line["id"] for line in lines if line["note"] == "egress-1")
+    assert "quantity-reported" in berth(server, "bill", "--line", line).stdout
     assert "quantity-reported" in json.dumps(server.ask("GET", f"/v1/bill/lines/{line}"))
 
 
@@ -197,17 +207,31 @@ def report(server, name, kind, quantity, *words):
 def a_correction_with_a_key_counts_once(server):
     prices = price_file(server, "prices.yaml", PRICES % model_of(server))
     assert berth(server, "prices", "apply", prices).returncode == 0
-    words = ("bill", "red", "--month", "2020-02", "--correct", "-12.5", "--reason", "a node was lost")
+    month = server.ask("GET", "/v1/bill")["month"]
+    words = ("bill", "red", "--month", month, "--correct", "-12.5", "--reason", "a node was lost")
+    before = berth(server, *[word.replace(month, "2020-02") for word in words])
+    assert "2020-02 was over before the first event of the log" in before.stderr, before.stderr
+    job = server.ask("POST", "/v1/jobs", {"queue": "green", "command": ["true"]})["id"]
+    foreign = berth(server, *words, "--job", str(job))
+    assert f"job {job} is of queue green, which is not below red" in foreign.stderr, foreign.stderr
+    assert "no such job 99999" in berth(server, *words, "--job", "99999").stderr
+    assert "100000000 at most" in berth(server, *[word.replace("-12.5", "200000000") for word in words]).stderr
     first = berth(server, *words, "--key", "refund-7")
     again = berth(server, *words, "--key", "refund-7")
     assert first.returncode == again.returncode == 0, first.stderr + again.stderr
     assert "by an earlier request" in again.stdout and "earlier" not in first.stdout, again.stdout
     other = berth(server, *[word.replace("-12.5", "-13") for word in words], "--key", "refund-7")
-    assert other.returncode != 0 and "-12.5000 for 2020-02 on queue red" in other.stderr, other.stderr
+    assert other.returncode != 0 and f"-12.5000 for {month} on queue red" in other.stderr, other.stderr
     assert berth(server, *words).returncode == 0  # a key of its own
-    amounts = [line["amount"] for line in server.ask("GET", "/v1/bill?queue=red&invoice=lines")["lines"]
-               if line["kind"] == "correction"]
-    assert amounts == ["-12.5000", "-12.5000"], amounts
+    lines = [line for line in server.ask("GET", "/v1/bill?queue=red&invoice=lines")["lines"] if line["kind"] == "correction"]
+    assert [line["amount"] for line in lines] == ["-12.5000", "-12.5000"], lines
+    opened = berth(server, "bill", "--line", lines[0]["id"]).stdout
+    assert "a node was lost: -12.5000 EUR" in opened and "bill-corrected" in opened, opened
+    config = price_file(server, "no-money.yaml", CONFIG.replace("{budget: {money: 1000000, when_used_up: tell}}", "{}"))
+    assert berth(server, "apply", "-f", config).returncode == 0
+    dollars = price_file(server, "dollars.yaml", PRICES.replace("EUR", "USD") % model_of(server))
+    currency = berth(server, "prices", "apply", dollars)
+    assert f"currency: the bill of {month}, which is not closed, has corrections in EUR" in currency.stderr, currency.stderr
 
 
 def a_lender_is_not_told_who_borrowed(server):
@@ -227,6 +251,9 @@ def a_lender_is_not_told_who_borrowed(server):
     for form in ("csv", "html", "hledger"):
         document = server.ask("GET", f"/v1/bill?invoice={form}")["document"]
         assert "green" not in document and "hidden" not in document, document
+        assert "part" in document, document  # of the whole cluster it sees only red
+        assert "part" not in server.ask("GET", f"/v1/bill?queue=red&invoice={form}")["document"]
+    assert server.ask("GET", "/v1/bill")["partial"] and not server.ask("GET", "/v1/bill?queue=red")["partial"]
     server.token = admins
 
 
@@ -298,11 +325,41 @@ def a_budget_that_is_used_up_stops_starts_and_kills_nothing(server):
     assert "budget of queue blue is used up until" in why, why
 
 
+def budgets_are_watched_where_a_model_has_no_price(server):
+    """The node comes back with GPUs of another model: bills cannot be made, and only budgets in money wait for a price."""
+    prices = price_file(server, "prices.yaml", PRICES % model_of(server))
+    assert berth(server, "prices", "apply", prices).returncode == 0
+    assert "budgets" not in berth(server, "status").stdout
+    server.kill()
+    server.gpus = "8xA100-SXM4-80GB"
+    assert server.start(), server.tail()
+    model = model_of(server)
+    assert "A100" in model, model
+    server.ask("POST", "/v1/jobs", {"queue": "blue", "gpus": 2, "command": ["sleep", "60"]})
+    deadline = time.monotonic() + 60
+    marks = []
+    while not marks and time.monotonic() < deadline:
+        marks = [event for event in server.ask("GET", "/v1/events?from=1&limit=1000")["items"]
+                 if event["kind"] == "budget-marked" and event["percent"] == 100]
+        time.sleep(0.5)
+    assert marks and marks[0]["queue"] == "blue", "the budget in GPU-hours is not watched"
+    status = berth(server, "status").stdout
+    assert f"budgets in money are not watched: GPUs of model {model} were there" in status, status
+    assert model in berth(server, "bill").stderr
+    assert berth(server, "prices", "apply", price_file(server, "both.yaml", PRICES.replace(
+        "%s", "H100-SXM5-80GB: {floor: 1, burst: 2}, " + model) )).returncode == 0
+    deadline = time.monotonic() + 60
+    while "budgets in money are not watched" in berth(server, "status").stdout and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert "budgets in money are not watched" not in berth(server, "status").stdout
+
+
 def main():
     cases = [a_bill_adds_up_and_is_tried_with_other_prices, an_invoice_as_csv_and_as_a_journal_adds_up_to_its_total,
              what_runs_off_peak_is_discounted_by_a_line_of_its_own, what_others_measure_is_on_the_bill_once,
              a_correction_with_a_key_counts_once, a_lender_is_not_told_who_borrowed,
-             every_line_opens_down_to_its_events, a_budget_that_is_used_up_stops_starts_and_kills_nothing]
+             every_line_opens_down_to_its_events, a_budget_that_is_used_up_stops_starts_and_kills_nothing,
+             budgets_are_watched_where_a_model_has_no_price]
     failed = 0
     for case in cases:
         server = started()

@@ -2,6 +2,7 @@
 document says, every answer is what its schema says, and a followed stream of events has neither gap nor repeat.
 
 Needs packages of PyPI: pypi.py."""
+import datetime
 import http.client
 import json
 import os
@@ -97,7 +98,8 @@ CALLS = [
         {"id": "nas-7", "queue": "a", "kind": "storage", "quantity": 5, "from": "2024-02-01", "to": "2024-02-02"}]}),
     ("listQuantities", "GET", "/v1/quantities", None),
     ("closeMonth", "POST", "/v1/months/2020-01/close", None),
-    ("correctBill", "POST", "/v1/months/2020-01/corrections", {"queue": "a", "amount_micro": -5, "reason": "a node was lost"}),
+    ("correctBill", "POST", datetime.date.today().strftime("/v1/months/%Y-%m/corrections"),
+     {"queue": "a", "amount_micro": -5, "reason": "a node was lost"}),
     ("listEvents", "GET", "/v1/events?from=1", None),
     ("listAudit", "GET", "/v1/audit?verb=submit", None),
     ("getSnapshot", "GET", "/v1/snapshot", None),

@@ -106,17 +106,25 @@ json::object accounts_view(const billing::FleetAccounts& one) {
           {"drained", one.drained},       {"failed", one.failed},         {"capacity", one.capacity}};
 }
 
-// What the month would cost if it went on as it did since it began, or since the cluster did.
+// What the month would cost if it went on as it did since it began, or since the cluster did. What was reported or
+// corrected does not go on: it counts once.
 std::int64_t expected_micro(const billing::Invoice& invoice, const Month& month) {
   const std::int64_t counted = invoice.to - std::max(invoice.from, invoice.began);
   if (counted <= 0) return invoice.total_micro;
-  const Int128 rest = Int128{invoice.total_micro} * (month.end - invoice.to) / counted;
+  Int128 goes_on = 0;
+  for (const billing::InvoiceLine& line : invoice.lines) {
+    if (line.kind != billing::LineKind::kReported && line.kind != billing::LineKind::kCorrection)
+      goes_on += line.amount_micro;
+  }
+  const Int128 rest = goes_on * (month.end - invoice.to) / counted;
   return invoice.total_micro + static_cast<std::int64_t>(rest);
 }
 
-// Keeps the lines that the subject may see: all of its queues, or those of its own jobs.
+// Keeps the lines that the subject may see: all of its queues, or those of its own jobs. Unless it sees the whole of
+// what was asked for, the invoice is partial.
 void keep_visible(const Request& request, billing::Invoice& invoice) {
   if (policy::authorize(request.principal, policy::Verb::kSeeUsage, {}).allowed) return;
+  invoice.partial = !policy::authorize(request.principal, policy::Verb::kSeeUsage, {invoice.queue, {}}).allowed;
   std::erase_if(invoice.lines, [&](const billing::InvoiceLine& line) {
     return !policy::authorize(request.principal, policy::Verb::kSeeUsage, {line.queue, line.user}).allowed;
   });
@@ -182,6 +190,7 @@ json::object bill_view(const billing::Invoice& invoice, billing::BillBy by, cons
   view["total_micro"] = invoice.total_micro;
   view["expected_micro"] = month ? expected_micro(invoice, *month) : invoice.total_micro;
   view["fleet"] = std::move(fleet);
+  view["partial"] = invoice.partial;
   return view;
 }
 
@@ -319,10 +328,32 @@ Result<BillCorrected> correction_in(const Request& request) {
   return correction;
 }
 
+// The month is one of the log, and the job one whose lines are on the bill of the queue.
+Result<void> check_correction(Service& service, const BillCorrected& correction) {
+  const auto month = month_of(correction.month);
+  const auto first = service.events(1, 1);
+  if (month && first && !first->empty() && month->end <= first->front().time)
+    return invalid("month " + month->name + " was over before the first event of the log, of " +
+                   to_iso8601(first->front().time) + "; nothing was billed then");
+  if (!correction.job.valid()) return {};
+  const auto job = job_object(service, correction.job);
+  if (!job) return not_found("job: no such job " + std::to_string(correction.job.value()));
+  bool still_there = false;  // a finished job is known by what its queue was called then
+  service.read([&](const View& view) { still_there = view.state.queue_at(job->queue) != nullptr; });
+  if (still_there && !policy::is_at_or_below(job->queue, correction.queue))
+    return invalid("job: job " + std::to_string(correction.job.value()) + " is of queue " + job->queue +
+                   ", which is not below " + correction.queue + "; correct the bill of its queue");
+  return {};
+}
+
 void correct_bill(Service& service, const Request& request, const Responder& responder) {
   auto correction = correction_in(request);
   if (!correction) {
     responder.fail(correction.error());
+    return;
+  }
+  if (auto ok = check_correction(service, *correction); !ok) {
+    responder.fail(ok.error());
     return;
   }
   json::object answer{
@@ -370,6 +401,7 @@ void add_price_routes(http::Router& router, Service& service) {
       {.method = Method::kPut,
        .pattern = "/v1/prices",
        .access = Access::kToken,
+       .threads = http::Threads::kLongReads,
        .doc = {.operation_id = "putPrices",
                .summary = "Puts a price book in force, as a whole.",
                .responses = {{.status = 200, .description = "It is in force.", .schema = "ConfigApplied"},
@@ -402,7 +434,6 @@ void add_billing_routes(http::Router& router, Service& service) {
   router.add({.method = Method::kGet,
               .pattern = "/v1/bill",
               .access = Access::kToken,
-       .threads = http::Threads::kLongReads,
               .threads = http::Threads::kLongReads,
               .doc = {.operation_id = "getBill",
                       .summary = "The bill of a queue for a month, summed up.",
@@ -458,13 +489,16 @@ void add_billing_routes(http::Router& router, Service& service) {
       {.method = Method::kPost,
        .pattern = "/v1/months/{month}/corrections",
        .access = Access::kToken,
+       .threads = http::Threads::kReads,
        .doc = {.operation_id = "correctBill",
-               .summary = "Refunds or charges an amount for a past month, on the bill of the present one.",
+               .summary =
+                   "Refunds or charges an amount for a month since the log begins, on the bill of the present one.",
                .responses = {{.status = 201, .description = "It is on the bill.", .schema = "BillCorrected"},
                              {.status = 200, .description = "It was taken before.", .schema = "BillCorrected"},
                              {.status = 400, .description = "The month, the amount or the reason breaks a rule."},
-                             {.status = 404, .description = "There is no such queue."},
-                             {.status = 409, .description = "The key was used for another correction."}},
+                             {.status = 404, .description = "There is no such queue or job."},
+                             {.status = 409,
+                              .description = "The key was used for another correction, or there are no prices."}},
                .description = "What was billed is never edited. With an Idempotency-Key the same correction may be "
                               "sent again and counts once; without one, each call is a correction of its own.",
                .tags = {"billing"},

@@ -123,24 +123,27 @@ Schema bill() {
                                   {"drained", integer("Not used, on a cordoned node.")},
                                   {"failed", integer("Not used, and unhealthy or out of contact.")},
                                   {"capacity", integer("The sum.")}});
-  return object("A bill.", {{"month", text("The month.")},
-                            {"queue", text("The queue; empty: the root.")},
-                            {"from", time("Its begin.")},
-                            {"to", time("Until when it is counted.")},
-                            {"currency", text("ISO 4217.")},
-                            {"price_version", integer("Of the price book; 0: one that is not in force.")},
-                            {"simulated", boolean("Some GPUs are simulated.")},
-                            {"by", word_of<billing::BillBy>("What the rows have in common.")},
-                            {"number", text("Of the invoice; empty: the month is not closed.")},
-                            {"hash", text("SHA-256 of the invoice; empty: the month is not closed.")},
-                            {"closed?", time("When it was closed.")},
-                            {"items", list("The rows, the largest amount first.", row)},
-                            {"total", text("The sum.")},
-                            {"total_micro", integer("The same in millionths.")},
-                            {"expected_micro", integer("What the month would cost if it went on like this.")},
-                            {"fleet", list("The accounts, for the root only.", accounts)},
-                            {"lines?", list("With invoice=lines.", invoice_line())},
-                            {"document?", text("With invoice=csv, html or hledger: the document.")}});
+  return object("A bill.",
+                {{"month", text("The month.")},
+                 {"queue", text("The queue; empty: the root.")},
+                 {"from", time("Its begin.")},
+                 {"to", time("Until when it is counted.")},
+                 {"currency", text("ISO 4217.")},
+                 {"price_version", integer("Of the price book; 0: one that is not in force.")},
+                 {"simulated", boolean("Some GPUs are simulated.")},
+                 {"partial", boolean("Only the lines that the subject may see; the sums are theirs.")},
+                 {"by", word_of<billing::BillBy>("What the rows have in common.")},
+                 {"number", text("Of the invoice; empty: the month is not closed.")},
+                 {"hash", text("SHA-256 of the invoice; empty: the month is not closed.")},
+                 {"closed?", time("When it was closed.")},
+                 {"items", list("The rows, the largest amount first.", row)},
+                 {"total", text("The sum.")},
+                 {"total_micro", integer("The same in millionths.")},
+                 {"expected_micro",
+                  integer("What the month would cost if it went on like this; reports and corrections count once.")},
+                 {"fleet", list("The accounts, for the root only.", accounts)},
+                 {"lines?", list("With invoice=lines.", invoice_line())},
+                 {"document?", text("With invoice=csv, html or hledger: the document.")}});
 }
 
 }  // namespace
@@ -155,12 +158,13 @@ void add_billing_schemas(boost::json::object& schemas) {
   schemas["Bill"] = bill();
   schemas["OpenedLine"] = opened_line();
   schemas["BillCorrection"] =
-      closed(object("An amount for a past month.",
+      closed(object("An amount for a month since the log begins.",
                     {{"queue", text("The queue that gets or pays it.")},
                      {"amount_micro", integer("In millionths of the currency; negative: a refund. Not 0.",
                                               -100'000'000 * kMicro, 100'000'000 * kMicro)},
                      {"reason", text("1 to 200 characters on one line; it is on the bill.")},
-                     {"job?", integer("The job that it is about.", 1, std::numeric_limits<std::int64_t>::max())}}));
+                     {"job?", integer("The job that it is about, at or below the queue.", 1,
+                                      std::numeric_limits<std::int64_t>::max())}}));
   schemas["BillCorrected"] =
       object("A correction that was taken.", {{"month", text("That is corrected.")},
                                               {"queue", text("The queue.")},

@@ -157,7 +157,7 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"closeMonth", {.method = "POST", .target = "/v1/months/2023-10/close"}},
       {"correctBill",
        {.method = "POST",
-        .target = "/v1/months/2023-10/corrections",
+        .target = "/v1/months/2023-11/corrections",
         .body = R"({"queue":"a","amount_micro":-5,"reason":"a node was lost","job":1})"}},
       {"fenceNode", {.method = "POST", .target = "/v1/nodes/n1/fence"}},
       {"putConfig", {.method = "PUT", .target = "/v1/config", .body = kConfig}},
@@ -263,6 +263,80 @@ std::vector<QueryInteger> query_integers(const json::value& document) {
     }
   }
   return found;
+}
+
+TEST_CASE("a correction is of a month of the log, and names a job of the queue") {
+  World world;
+  const Client client(world.service);
+  const auto correct = [&](const std::string& month, const std::string& rest) {
+    return client.call({.method = "POST",
+                        .target = "/v1/months/" + month + "/corrections",
+                        .body = R"({"amount_micro":-5,"reason":"x",)" + rest + "}"});
+  };
+  const auto says = [](const http::Response& answer, int status, const std::string& what) {
+    CAPTURE(answer.body);
+    CHECK_EQ(answer.status, status);
+    CHECK(answer.body.find(what) != std::string::npos);
+  };
+  says(correct("2023-11", R"("queue":"a")"), 409, "no prices are in force yet");
+  CHECK_EQ(client.call({.method = "PUT", .target = "/v1/prices", .body = kPrices}).status, 200);
+  says(correct("2023-10", R"("queue":"a")"), 400, "was over before the first event of the log");
+  says(correct("2023-11", R"("queue":"a","job":99999)"), 404, "no such job 99999");
+  says(correct("2023-11", R"("queue":"a","job":2)"), 400, "job 2 is of queue b/nlp, which is not below a");
+  says(correct("2023-11", R"("queue":"a","job":1)"), 201, "2023-11");
+  says(correct("2023-11", R"("queue":"b","job":2)"), 201, "2023-11");
+}
+
+TEST_CASE("what the month is expected to cost goes on from what was metered alone; a part of a bill says so") {
+  World world;
+  const Client client(world.service);
+  CHECK_EQ(client.call({.method = "PUT", .target = "/v1/prices", .body = kPrices}).status, 200);
+  const auto bill = [&](const std::string& user, const std::string& queue) {
+    const auto answer = client.call({.target = "/v1/bill?queue=" + queue, .user = user});
+    REQUIRE_EQ(answer.status, 200);
+    return boost::json::parse(answer.body);
+  };
+  const auto sum = [](const boost::json::value& one, const char* name) { return one.at(name).as_int64(); };
+  const auto before = bill("admin", "");
+  CHECK_EQ(client
+               .call({.method = "POST",
+                      .target = "/v1/quantities",
+                      .body = R"({"quantities":[{"id":"q","queue":"a","kind":"storage","quantity":1000000000,)"
+                              R"("from":"2023-11-01","to":"2023-11-02"}]})"})
+               .status,
+           200);
+  CHECK_EQ(client
+               .call({.method = "POST",
+                      .target = "/v1/months/2023-11/corrections",
+                      .body = R"({"queue":"a","amount_micro":7000000000,"reason":"x"})"})
+               .status,
+           201);
+  const auto after = bill("admin", "");
+  constexpr std::int64_t kOnce = 100'000'000'000 + 7'000'000'000;
+  CHECK(sum(after, "total_micro") >= kOnce);
+  CHECK(sum(after, "expected_micro") >= kOnce);
+  CHECK(sum(after, "expected_micro") - kOnce < 2 * sum(before, "expected_micro") + 1'000'000'000);
+  CHECK_FALSE(after.at("partial").as_bool());
+  CHECK_FALSE(bill("ops", "a").at("partial").as_bool());
+  CHECK(bill("bob", "").at("partial").as_bool());  // a member: its own jobs alone
+  CHECK(bill("bob", "b").at("partial").as_bool());
+  CHECK(bill("lea", "").at("partial").as_bool());
+  CHECK_FALSE(bill("lea", "b").at("partial").as_bool());
+  const auto html = client.call({.target = "/v1/bill?invoice=html", .user = "lea"});
+  CHECK(html.body.find("Part of the invoice of the whole cluster") != std::string::npos);
+}
+
+TEST_CASE("prices that cannot be put in force are refused at their place in the body") {
+  World world;
+  const Client client(world.service);
+  const std::string yaml =
+      "currency: EUR\nprices:\n  - valid_from: 2023-01-01\n    gpus:\n      A100: {floor: 2, burst: 3}\n";
+  for (const auto& [method, target] : {std::pair("PUT", "/v1/prices"), std::pair("POST", "/v1/prices/diff")}) {
+    const auto refused = client.call({.method = method, .target = target, .body = yaml, .type = "application/yaml"});
+    CAPTURE(refused.body);
+    CHECK_EQ(refused.status, 400);
+    CHECK(refused.body.find("body:5:7: prices[0].gpus: nodes have GPUs of H100") != std::string::npos);
+  }
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,9 +66,12 @@ std::string fleet_text(const Json& bill, std::size_t width) {
 std::string bill_text(const Json& bill, std::size_t width) {
   const std::string queue = show(bill, "queue");
   const std::string currency = show(bill, "currency");
-  std::string text = "Bill of " + (queue.empty() ? "the whole cluster" : "queue " + printable(queue)) + " for " +
+  const bool partial = is_true(bill, "partial");
+  std::string text = (partial ? "Part of the bill of " : "Bill of ") +
+                     (queue.empty() ? "the whole cluster" : "queue " + printable(queue)) + " for " +
                      show(bill, "month") + ", until " + show(bill, "to") +
                      (is_true(bill, "simulated") ? " (simulated GPUs)" : "") + "\n";
+  if (partial) text += "only the lines that you may see; the total is theirs alone\n";
   if (const std::string number = show(bill, "number"); !number.empty())
     text += "closed as " + printable(number) + ", hash " + show(bill, "hash") + "\n";
   const Table table = bill_rows_table(bill);
@@ -80,19 +82,26 @@ std::string bill_text(const Json& bill, std::size_t width) {
   return text + "\n" + fleet_text(bill, width);
 }
 
-// Returns a signed amount with at most six decimals, in micro units; nothing if it is none or above 100 million.
-std::optional<std::int64_t> signed_micro(std::string_view text) {
+// Returns a signed amount with at most six decimals, in micro units.
+Result<std::int64_t> signed_micro(std::string_view text) {
+  constexpr std::int64_t kMost = 100'000'000 * kMicro;  // as the server's schema BillCorrection says
+  constexpr std::size_t kMostDigits = 9;                // of kMost
+  const std::string given(text.substr(0, 80));
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
   const std::size_t point = std::min(text.find('.'), text.size());
   std::string digits(text.substr(0, point));
   std::string decimals(text.substr(std::min(point + 1, text.size())));
-  if (digits.empty() || digits.size() > 9 || decimals.size() > 6 || (point < text.size() && decimals.empty()))
-    return {};
+  const bool plain = digits.find_first_not_of("0123456789") == std::string::npos &&
+                     decimals.find_first_not_of("0123456789") == std::string::npos;
+  if (digits.empty() || !plain || decimals.size() > 6 || (point < text.size() && decimals.empty()))
+    return invalid("--correct: '" + given + "' is no amount such as -12.50");
+  digits.erase(0, digits.find_first_not_of('0'));
   decimals.resize(6, '0');
-  digits += decimals;
-  if (digits.find_first_not_of("0123456789") != std::string::npos) return {};
-  const std::int64_t micro = std::stoll(digits);
+  const bool fits = digits.size() <= kMostDigits;
+  const std::int64_t micro = fits ? std::stoll(digits + decimals) : 0;
+  if (!fits || micro > kMost)
+    return invalid("--correct: " + given + " is more than a correction may be, 100000000 at most");
   return negative ? -micro : micro;
 }
 
@@ -100,7 +109,7 @@ Result<int> correct(const BillOptions& options, Session& session) {
   if (options.month.empty()) return invalid("--correct needs --month, the month that is corrected");
   if (options.queue.empty()) return invalid("--correct needs the queue that gets or pays the amount");
   const auto amount = signed_micro(options.correct);
-  if (!amount) return invalid("--correct: '" + options.correct + "' is no amount such as -12.50");
+  if (!amount) return amount.error();
   boost::json::object body{{"queue", options.queue}, {"amount_micro", *amount}, {"reason", options.reason}};
   if (options.job > 0) body["job"] = options.job;
   const std::string key = options.key.empty() ? random_key() : options.key;
@@ -162,8 +171,12 @@ std::string opened_text(const Json& opened, std::size_t width) {
     text +=
         ", job " + show(line, "job") + " " + printable(show(line, "job_name")) + " of " + printable(show(line, "user"));
   if (const std::string model = show(line, "gpu_model"); !model.empty()) text += ", " + printable(model);
-  text += ": " + show(line, "quantity") + " " + show(line, "unit") + " at " + show(line, "unit_price") + " are " +
-          show(line, "amount") + " " + currency + "\n";
+  const bool counted = show(line, "unit") != "none";  // a correction is an amount alone
+  if (const std::string note = show(line, "note"); !note.empty()) text += ", " + printable(note);
+  text += ": ";
+  if (counted)
+    text += show(line, "quantity") + " " + printable(show(line, "unit")) + " at " + show(line, "unit_price") + " are ";
+  text += show(line, "amount") + " " + currency + "\n";
   const Table stretches = stretches_table(opened);
   if (!stretches.empty()) {
     std::int64_t sum = 0;
@@ -173,7 +186,8 @@ std::string opened_text(const Json& opened, std::size_t width) {
   if (const std::string next = show(opened, "next"); !next.empty())
     text += "there is more of this line: --after " + printable(next) + "\n";
   const Table events = events_table(opened);
-  return events.empty() || integer(line, "job") == 0 ? text : text + "\n" + events.text(width);
+  const bool by_events = stretches.empty() || integer(line, "job") != 0;  // else its stretches name them
+  return events.empty() || !by_events ? text : text + "\n" + events.text(width);
 }
 
 Result<int> open_line(const BillOptions& options, Session& session) {

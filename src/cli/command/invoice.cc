@@ -29,8 +29,9 @@ std::string invoice_text(const Json& bill, std::size_t width) {
                show(line, "amount"), show(line, "id")});
   }
   const std::string number = show(bill, "number");
-  const std::string head = number.empty() ? "not closed: amounts may change\n"
-                                          : "number " + printable(number) + ", hash " + show(bill, "hash") + "\n";
+  std::string head = number.empty() ? "not closed: amounts may change\n"
+                                    : "number " + printable(number) + ", hash " + show(bill, "hash") + "\n";
+  if (is_true(bill, "partial")) head = "a part: only the lines that you may see\n" + head;
   if (table.empty()) return head + "nothing is billed\n";
   return head + table.text(width) + "total " + show(bill, "total") + " " + show(bill, "currency") + "\n";
 }

@@ -55,6 +55,7 @@ export interface Bill {
   currency: string; // empty: no price book is in force
   price_version: number;
   simulated: boolean;
+  partial?: boolean; // only the lines that the reader may see
   number: string; // empty: the month is not closed
   hash: string;
   closed?: string;
