@@ -9,6 +9,10 @@
 
 #include "base/random.h"
 #include "billing/ledger_story.h"
+#include "billing/meter.h"
+#include "daemon/budget_watch.h"
+#include "daemon/price_check.h"
+#include "model/event.h"
 #include "store/event_codec.h"
 #include "store/memory_log.h"
 
@@ -212,6 +216,143 @@ TEST_CASE("what is no line, or none of this bill, is told") {
       CHECK(desk.open({"2026-11", billing::line_id(line), after}, facts).error().code == ErrorCode::kInvalid);
     break;
   }
+}
+
+TEST_CASE("a month before the first event of the log is not closed") {
+  const RandomMonth month(1);
+  BillingDesk desk(month.log());
+  const BillingFacts facts{odd_prices(), 1, {}, Timestamp{kBilled.end.ms + kDayOfBill}};
+  const auto refused = desk.closing("2026-09", facts);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK_EQ(refused.error().message,
+           "month 2026-09 was over before the first event of the log; there is nothing to close");
+  CHECK(desk.closing("2026-10", facts).has_value());  // the log begins within it
+}
+
+TEST_CASE("a month that is not closed and has corrections on its bill is found") {
+  const RandomMonth month(1);
+  BillingDesk desk(month.log());
+  BillingFacts facts{odd_prices(), 1, {}, Timestamp{kBilled.end.ms + kDayOfBill}};
+  CHECK_EQ(desk.corrected_open_month(facts).value(), "2026-10");
+  facts.closed["2026-10"] = {};
+  CHECK_EQ(desk.corrected_open_month(facts).value(), "2026-11");
+  for (const char* closed : {"2026-11", "2026-12"}) facts.closed[closed] = {};
+  CHECK_EQ(desk.corrected_open_month(facts).value(), "");
+}
+
+TEST_CASE("the bill that budgets are watched by is there also where a model has no price") {
+  const RandomMonth month(1, Timestamp{kBilled.end.ms - 5 * kDayOfBill});
+  BillingDesk desk(month.log());
+  BillingFacts facts{odd_prices(), 1, {}, Timestamp{kBilled.end.ms - 4 * kDayOfBill}};
+  for (PricePeriod& period : facts.prices.periods)
+    std::erase_if(period.gpus, [](const auto& one) { return one.model == "A100"; });
+  CHECK_FALSE(desk.bill({"", "2026-11"}, facts).has_value());
+  const auto known = desk.of_now(facts);
+  REQUIRE(known.has_value());
+  CHECK(known->unpriced.find("GPUs of model A100 were there in 2026-11") != std::string::npos);
+  CHECK(known->total_micro > 0);  // of the H100
+}
+
+namespace {
+
+// Two nodes of different models; that of the A100s leaves in October.
+struct TwoModels {
+  state::State state;
+  billing::Meter meter;
+  Seq seq = 0;
+
+  void at(const char* time, Event event) {
+    const EventRecord record{++seq, from_iso8601(time).value(), std::move(event)};
+    state.apply(record);
+    meter.apply(record);
+  }
+  void add_node(const char* time, std::uint32_t id, const std::string& model) {
+    NodeRegistered event;
+    event.node = NodeId(id);
+    event.spec.name = "n" + std::to_string(id);
+    event.spec.pool = "default";
+    event.spec.cpu_milli = 8000;
+    event.spec.memory_mib = 8192;
+    event.spec.gpus.resize(2);
+    for (std::size_t g = 0; g < 2; ++g) {
+      event.spec.gpus[g].uuid = event.spec.name + "-" + std::to_string(g);
+      event.spec.gpus[g].model = model;
+    }
+    at(time, event);
+  }
+
+  TwoModels() {
+    ClusterConfigured configured;
+    configured.config = default_cluster_config();
+    configured.config.gpu_models = {{"H100", 1000, 81'920}, {"A100", 1000, 81'920}};
+    configured.version = 1;
+    at("2026-09-10T00:00:00Z", configured);
+    add_node("2026-09-10T00:00:00Z", 0, "H100");
+    add_node("2026-09-10T00:00:00Z", 1, "A100");
+    NodeRegistered bare;  // its GPUs are taken out
+    bare.node = NodeId(1);
+    bare.spec = state.nodes()[1].spec;
+    bare.spec.gpus.clear();
+    at("2026-10-15T00:00:00Z", bare);
+  }
+
+  std::string mistakes(const PriceBook& book) const {
+    std::string text;
+    for (const PriceMistake& one : price_mistakes(state, meter, book, from_iso8601("2026-11-20").value()))
+      text += std::to_string(one.period) + " " + one.path + ": " + one.message + "\n";
+    return text;
+  }
+};
+
+PriceBook prices_from(const std::vector<std::pair<const char*, std::vector<const char*>>>& entries) {
+  PriceBook book{"EUR", {}};
+  for (const auto& [day, models] : entries) {
+    PricePeriod& period = book.periods.emplace_back();
+    period.valid_from = from_iso8601(day).value();
+    for (const char* model : models) period.gpus.push_back({model, 2'000'000, 3'000'000, {}});
+  }
+  return book;
+}
+
+}  // namespace
+
+TEST_CASE("an entry of the prices has a price for each GPU model that was there in a month that is not closed") {
+  TwoModels two;
+  CHECK_EQ(two.mistakes(prices_from({{"2026-09-01", {"H100", "A100"}}})), "");
+  CHECK_EQ(two.mistakes(prices_from({{"2026-09-01", {"H100", "A100"}}, {"2026-11-01", {"H100"}}})), "");
+  CHECK_EQ(two.mistakes(prices_from({{"2026-09-01", {"H100", "A100"}}, {"2026-10-01", {"H100"}}})),
+           "1 gpus: GPUs of A100 were there in 2026-10, which is not closed, and these prices have none for it; add it "
+           "under gpus\n");
+  CHECK_EQ(two.mistakes(prices_from({{"2026-11-01", {"H100"}}})),
+           "");  // what was before the first prices costs nothing
+  // The model that is there now has to be in each entry that is in force from now on, whatever the last one has.
+  CHECK(two.mistakes(prices_from({{"2026-11-01", {"A100"}}, {"2027-01-01", {"H100", "A100"}}}))
+            .starts_with("0 gpus: nodes have GPUs of H100, and these prices have none for it"));
+  CHECK(two.mistakes(prices_from({{"2026-11-01", {"H100"}}, {"2027-01-01", {"A100"}}}))
+            .starts_with("1 gpus: nodes have GPUs of H100, and these prices have none for it"));
+  for (const char* month : {"2026-09", "2026-10"})
+    two.at("2026-11-19T00:00:00Z", MonthClosed{.month = month, .price_version = 1, .hash = "h", .user = "op"});
+  CHECK_EQ(two.mistakes(prices_from({{"2026-09-01", {"H100"}}})), "");  // closed months keep their prices
+}
+
+TEST_CASE(
+    "where something has no price, budgets in GPU-hours are watched all the same, and those in money keep theirs") {
+  billing::Invoice invoice;
+  invoice.unpriced = "GPUs of model A100 were there";
+  billing::InvoiceLine line;
+  line.queue = "a";
+  line.kind = billing::LineKind::kBurst;
+  line.gpu_milli_ms = 900 * std::int64_t{3'600'000};
+  invoice.lines = {line};
+  const Month month = month_of("2026-11").value();
+  const std::vector<WatchedBudget> budgets{
+      {"a", BudgetConfig{0, 1000, BudgetAction::kStopStarting}, {}},
+      {"a", BudgetConfig{5'000'000, 0, BudgetAction::kStopStarting}, {100, "2026-11", kBilled.end, 0, 0}}};
+  const auto marks = marks_passed(budgets, invoice, month);
+  REQUIRE_EQ(marks.size(), 1);
+  CHECK_EQ(marks[0].percent, 80);
+  invoice.unpriced.clear();
+  REQUIRE_EQ(marks_passed(budgets, invoice, month).size(), 2);
 }
 
 }  // namespace berth::daemon

@@ -843,6 +843,69 @@ TEST_CASE("connection: a socket is an address of its own, and the token at its d
   std::filesystem::remove_all(home);
 }
 
+TEST_CASE("prices: a mistake that the server finds is told at its place in the file") {
+  const std::string path = "prices_of_test.yaml";
+  const std::string text =
+      "currency: EUR  # as it is\nprices:\n  - {valid_from: 2026-11-01, gpus: {H100: {floor: 2, burst: 3}}}\n";
+  std::ofstream(path) << text;
+  PricesOptions apply;
+  apply.action = "apply";
+  apply.file = path;
+  const auto refused = outcome_of(
+      apply, {answer_with("400 Bad Request", R"({"detail": "body:3:5: gpus: wrong\nbody:9:1: body: too"})")});
+  std::filesystem::remove(path);
+  REQUIRE_FALSE(refused.code);
+  CHECK(refused.code.error().message == path + ":3:5: gpus: wrong\n" + path + ":9:1: body: too");
+  REQUIRE(refused.requests.size() == 1);
+  CHECK(refused.requests[0].ends_with("\r\n\r\n" + text));
+  CHECK(refused.requests[0].find("Content-Type: application/yaml\r\n") != std::string::npos);
+}
+
+TEST_CASE("bill: an amount above the bound is told with the bound, and what is no amount as that") {
+  BillOptions correct;
+  correct.queue = "a";
+  correct.month = "2026-10";
+  correct.reason = "x";
+  for (const std::string amount : {"9223372036854", "-100000000.5"}) {
+    correct.correct = amount;
+    CHECK(outcome_of(correct, {}).code.error().message ==
+          "--correct: " + amount + " is more than a correction may be, 100000000 at most");
+  }
+  correct.correct = "12,50";
+  CHECK(outcome_of(correct, {}).code.error().message == "--correct: '12,50' is no amount such as -12.50");
+  correct.correct = "-0100000000";
+  const auto sent = outcome_of(correct, {answer_with("409 Conflict", R"({"detail": "words"})")});
+  CHECK(sent.requests.at(0).find(R"("amount_micro":-100000000000000)") != std::string::npos);
+}
+
+TEST_CASE("bill: a correction opens to its event, with the reason") {
+  BillOptions open;
+  open.line = "0-29b7cbefff49";
+  const auto shown = outcome_of(open, {ok(R"({"currency": "EUR", "line": {"kind": "correction", "queue": "a", "job": 0,
+      "unit": "none", "quantity": "0.0000", "unit_price": "0.0000", "amount": "5.0000",
+      "note": "event 13 corrects 2026-10: x"}, "stretches": [],
+      "events": [{"seq": 13, "time": "2026-11-28T08:00:00.000Z", "event": "bill-corrected", "job": 0}]})")});
+  REQUIRE(shown.code);
+  CHECK(shown.out ==
+        "correction of queue a, event 13 corrects 2026-10: x: 5.0000 EUR\n\n"
+        "EVENT  TIME                      KIND            JOB\n"
+        "   13  2026-11-28T08:00:00.000Z  bill-corrected    -\n");
+}
+
+TEST_CASE("bill and invoice: what holds only what the reader may see says so") {
+  const std::string bill = R"({"month": "2026-11", "queue": "a", "to": "2026-11-28", "currency": "EUR", "number": "",
+      "items": [{"name": "a", "amount": "1.0000"}], "total": "1.0000", "expected_micro": 0, "fleet": [], "lines": [],
+      "partial": )";
+  const auto part = outcome_of(BillOptions(), {ok(bill + "true}")});
+  CHECK(part.out.starts_with(
+      "Part of the bill of queue a for 2026-11, until 2026-11-28\nonly the lines that you may see"));
+  CHECK(outcome_of(BillOptions(), {ok(bill + "false}")})
+            .out.starts_with("Bill of queue a for 2026-11, until 2026-11-28\n\n"));
+  CHECK(
+      outcome_of(InvoiceOptions(), {ok(bill + "true}")}).out.starts_with("a part: only the lines that you may see\n"));
+  CHECK(outcome_of(InvoiceOptions(), {ok(bill + "false}")}).out.starts_with("not closed"));
+}
+
 TEST_CASE("events: told in words, and those of a kind to come by their fields") {
   const auto words = [](const char* json) { return event_words(boost::json::parse(json)); };
   CHECK(
