@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -340,6 +342,27 @@ TEST_CASE("a run is billed queue by queue: who holds the floor pays for it, and 
   CHECK(of_lab.floor_micro / 10'000 == 400);
   CHECK(of_lab.credit_micro / 10'000 == -180);
   CHECK_EQ(of_lab.total_micro, of_lab.floor_micro + of_lab.credit_micro);
+}
+
+TEST_CASE("a run is billed by a price book with off-peak windows") {
+  const std::string path = "off_peak_prices.yaml";
+  std::ofstream(path) << "currency: EUR\nprices:\n  - valid_from: 2026-11-01\n    gpus: {H100: {floor: 2, burst: 3}}\n"
+                         "    off_peak: [{zone: UTC, discount: 30}]\n";
+  std::string note;
+  auto prices = read_run_prices(path, note);
+  std::filesystem::remove(path);
+  REQUIRE(prices.has_value());
+  const Trace trace = trace_of("1x4xH100", {job("one", 0, 3600, 2)});
+  const auto workload = make_workload(trace, {});
+  REQUIRE(workload.has_value());
+  const std::vector<RunPrices> books{*prices};
+  const PolicySpec spec = policy("berth");
+  const auto result = run_by_clock({*workload, spec, 42, false, nullptr, &books});
+  REQUIRE(result.has_value());
+  REQUIRE_EQ(result->bills[0].queues.size(), 1);
+  const QueueBill& bill = result->bills[0].queues[0];
+  CHECK(bill.burst_micro / 10'000 == 600);
+  CHECK(bill.other_micro / 10'000 == -180);  // the discount
 }
 
 TEST_CASE("jobs of a million workers that fit nowhere cost no memory") {
