@@ -87,9 +87,35 @@ const QueueState* queue_before(const State& state, const QueueConfig& one) {
 
 }  // namespace
 
-ConfigConsequences consequences_of(const State& state, const ClusterConfig& config) {
+// What is in force already is not refused: it was known when it was put in force.
+Result<void> check_budgets(const State& state, const ClusterConfig& config,
+                           const std::optional<Timestamp>& log_begins) {
+  constexpr std::int64_t kDayMs = 86'400'000;
+  for (const QueueConfig& one : config.queues) {
+    const QueueState* before = queue_before(state, one);
+    for (const std::optional<BudgetConfig>& budget : {one.budget, one.grant}) {
+      if (!budget) continue;
+      const auto* known = before == nullptr ? nullptr : &before->budget(budget->kind());
+      if (known != nullptr && *known && (*known)->config == *budget) continue;
+      const std::string where = "queue '" + one.path + "'." + std::string(name_of(budget->kind()));
+      // The first configuration comes before any prices.
+      if (budget->is_money() && state.price_version() == 0 && state.config_version() > 0)
+        return invalid(where +
+                       ".money: no prices are in force, so what costs money is not known; apply a price book first "
+                       "(berth prices apply FILE), or give gpu_hours");
+      if (budget->kind() == BudgetKind::kGrant && log_begins && budget->from.ms < log_begins->ms / kDayMs * kDayMs)
+        return invalid(where + ".from: " + to_iso8601(budget->from) + " lies before the first event of the log, of " +
+                       to_iso8601(*log_begins) + ", so what was used then is not known; begin it at " +
+                       to_iso8601({log_begins->ms / kDayMs * kDayMs}).substr(0, 10) + " or later");
+    }
+  }
+  return {};
+}
+
+ConfigConsequences consequences_of(const State& state, const ClusterConfig& config,
+                                   const std::optional<Timestamp>& log_begins) {
   ConfigConsequences all;
-  if (auto ok = check_config_change(state, config); !ok) all.refusal = ok.error();
+  if (auto ok = check_config_change(state, config, log_begins); !ok) all.refusal = ok.error();
   Recounts recounts;
   for (const QueueConfig& one : config.queues) {
     const QueueState* queue = queue_before(state, one);

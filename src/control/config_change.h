@@ -29,11 +29,18 @@ struct ConfigConsequences {
 std::vector<QueueMove> moves_of(const state::State& state, const ClusterConfig& config);
 
 // Returns an error if the configuration contradicts what is there: it removes queues, topology levels or MIG profiles
-// that live jobs need. Requires a configuration that validate() accepts.
-Result<void> check_config_change(const state::State& state, const ClusterConfig& config);
+// that live jobs need; or it has a new budget or grant whose use would not be known (check_budgets). Requires a
+// configuration that validate() accepts.
+Result<void> check_config_change(const state::State& state, const ClusterConfig& config,
+                                 const std::optional<Timestamp>& log_begins = {});
+// Refuses a new budget or grant of money if there are no prices, and a new grant that begins before the day of the
+// first event (`log_begins`, if it is known).
+Result<void> check_budgets(const state::State& state, const ClusterConfig& config,
+                           const std::optional<Timestamp>& log_begins);
 
 // Requires the same. Charges are counted as guarantee accounting does (rules 1 and 2 of guarantee_accounting.h), each
 // queue by itself.
-ConfigConsequences consequences_of(const state::State& state, const ClusterConfig& config);
+ConfigConsequences consequences_of(const state::State& state, const ClusterConfig& config,
+                                   const std::optional<Timestamp>& log_begins = {});
 
 }  // namespace berth::control

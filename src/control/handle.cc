@@ -264,12 +264,14 @@ std::vector<QueueMove> moves_of(const State& state, const ClusterConfig& config)
   return moves;
 }
 
-Result<void> check_config_change(const State& state, const ClusterConfig& config) {
+Result<void> check_config_change(const State& state, const ClusterConfig& config,
+                                 const std::optional<Timestamp>& log_begins) {
   const std::vector<QueueMove> moves = moves_of(state, config);
   if (auto ok = check_moves(state, config, moves); !ok) return ok.error();
   if (auto ok = check_change(state, config, moves); !ok) return ok.error();
   if (auto ok = check_levels(state, config); !ok) return ok.error();
   if (auto ok = check_ids(state, config); !ok) return ok.error();
+  if (auto ok = check_budgets(state, config, log_begins); !ok) return ok.error();
   return check_mig(state, config);
 }
 
@@ -279,7 +281,7 @@ Result<Reply> on(Batch& batch, const ApplyConfig& command) {
   if (command.if_version.value_or(batch.state().config_version()) != batch.state().config_version())
     return Reply{.job = {}, .stale = true, .version = batch.state().config_version()};
   if (auto ok = validate(command.config); !ok) return ok.error();
-  if (auto ok = check_config_change(batch.state(), command.config); !ok) return ok.error();
+  if (auto ok = check_config_change(batch.state(), command.config, command.log_begins); !ok) return ok.error();
   if (batch.state().config_version() > 0 && batch.state().file_config() == command.config) {
     return Reply{.job = {}, .unchanged = true, .version = batch.state().config_version()};
   }

@@ -264,11 +264,16 @@ Result<Reply> report_quantities(Batch& batch, const ReportQuantities& command) {
 }
 
 Result<Reply> mark_budget(Batch& batch, const MarkBudget& command) {
-  const state::QueueState* queue = batch.state().queue_at(command.mark.queue);
-  if (queue == nullptr || !queue->budget) return Reply{.job = {}, .unchanged = true};  // changed in between
   const BudgetMarked& mark = command.mark;
-  if (queue->budget_mark.percent == mark.percent && queue->budget_mark.month == mark.month)
-    return Reply{.job = {}, .unchanged = true};
+  const state::QueueState* queue = batch.state().queue_at(mark.queue);
+  const Reply unchanged{.job = {}, .unchanged = true};
+  if (queue == nullptr || !queue->budget(mark.of)) return unchanged;  // changed in between
+  const auto& [config, last] = *queue->budget(mark.of);
+  const bool grant = mark.of == BudgetKind::kGrant;
+  if (config.limit() != mark.limit || (grant && config.until != mark.until)) return unchanged;  // likewise
+  if (mark.ended && (!grant || batch.now() < config.until)) return unchanged;
+  const bool same_period = grant || last.month == mark.month;
+  if (last.percent == mark.percent && last.ended == mark.ended && same_period) return unchanged;
   batch.emit(mark);
   return Reply{};
 }

@@ -37,6 +37,20 @@ struct BilledFleet : HandDrivenFleet {
     const Month month = month_at(now);
     return {"a", percent, month.name, month.end, 1200, 1000};
   }
+  bool stops(const std::string& path, BudgetAction what) const {
+    return state.queue_at(path)->stopped_by(what) != nullptr;
+  }
+  // Gives `b` a grant, beside a budget of the same size.
+  void grant(BudgetConfig grant) {
+    QueueConfig granted = queue("b");
+    granted.budget = BudgetConfig{0, grant.gpu_milli_hours, BudgetAction::kTell};
+    granted.grant = grant;
+    configure({queue("a"), granted});
+  }
+  BudgetMarked mark_of_grant(std::int32_t percent, bool ended = false) const {
+    const BudgetConfig& grant = state.queue_at("b")->budget(BudgetKind::kGrant)->config;
+    return {"b", percent, "", grant.until, 1200, grant.limit(), BudgetKind::kGrant, ended};
+  }
   bool survives_a_checkpoint() const {
     const auto loaded = state::State::load(state.save());
     return loaded.has_value() && loaded->digest() == state.digest() && loaded->save() == state.save();
@@ -221,15 +235,78 @@ TEST_CASE("the mark of a budget is told once, lasts over a checkpoint, and ends 
   BilledFleet fleet;
   fleet.command(MarkBudget{fleet.mark(100)});
   CHECK(fleet.command(MarkBudget{fleet.mark(100)}).unchanged);
-  CHECK(fleet.state.queue_at("a")->budget_stops(BudgetAction::kStopStarting));
-  CHECK_FALSE(fleet.state.queue_at("a")->budget_stops(BudgetAction::kStopBorrowing));
+  CHECK(fleet.stops("a", BudgetAction::kStopStarting));
+  CHECK_FALSE(fleet.stops("a", BudgetAction::kStopBorrowing));
   CHECK(fleet.survives_a_checkpoint());
   fleet.command(MarkBudget{fleet.mark(0)});
-  CHECK_FALSE(fleet.state.queue_at("a")->budget_stops(BudgetAction::kStopStarting));
+  CHECK_FALSE(fleet.stops("a", BudgetAction::kStopStarting));
   fleet.command(MarkBudget{fleet.mark(100)});
   fleet.configure({HandDrivenFleet::queue("a"), HandDrivenFleet::queue("b")});
-  CHECK_FALSE(fleet.state.queue_at("a")->budget_stops(BudgetAction::kStopStarting));
+  CHECK_FALSE(fleet.stops("a", BudgetAction::kStopStarting));
   CHECK(fleet.command(MarkBudget{fleet.mark(100)}).unchanged);  // it was changed in between
+}
+
+namespace {
+
+BudgetConfig grant_until(const char* day, BudgetAction action = BudgetAction::kStopBorrowing) {
+  return {0, 1000, action, from_iso8601("2026-11-10").value(), from_iso8601(day).value()};
+}
+
+}  // namespace
+
+TEST_CASE("a grant has marks of its own, and ends once, when it is over") {
+  BilledFleet fleet;
+  fleet.grant(grant_until("2026-12-01"));
+  fleet.command(MarkBudget{fleet.mark_of_grant(80)});
+  CHECK(fleet.command(MarkBudget{fleet.mark_of_grant(80)}).unchanged);
+  CHECK_EQ(fleet.state.queue_at("b")->budget(BudgetKind::kBudget)->mark.percent, 0);
+  CHECK_FALSE(fleet.stops("b", BudgetAction::kStopBorrowing));
+  CHECK(fleet.survives_a_checkpoint());
+  CHECK(fleet.command(MarkBudget{fleet.mark_of_grant(80, true)}).unchanged);  // it is not over yet
+  fleet.now = from_iso8601("2026-12-01").value();
+  fleet.command(MarkBudget{fleet.mark_of_grant(80, true)});
+  CHECK(fleet.command(MarkBudget{fleet.mark_of_grant(80, true)}).unchanged);
+  CHECK(fleet.stops("b", BudgetAction::kStopBorrowing));
+  CHECK_FALSE(fleet.stops("b", BudgetAction::kStopStarting));
+  CHECK(fleet.survives_a_checkpoint());
+}
+
+TEST_CASE("the mark of a grant that was changed meanwhile says nothing") {
+  BilledFleet fleet;
+  fleet.grant(grant_until("2026-11-14"));
+  const BudgetMarked old = fleet.mark_of_grant(100, true);
+  fleet.grant(grant_until("2026-12-24"));
+  CHECK(fleet.command(MarkBudget{old}).unchanged);
+  fleet.command(MarkBudget{fleet.mark_of_grant(100)});
+  CHECK(fleet.stops("b", BudgetAction::kStopBorrowing));
+  fleet.grant(grant_until("2026-12-24", BudgetAction::kTell));  // and a mark of the former one is gone
+  CHECK_EQ(fleet.state.queue_at("b")->budget(BudgetKind::kGrant)->mark, BudgetMark());
+  BudgetMarked ends = old;  // a budget has no end
+  ends.of = BudgetKind::kBudget;
+  CHECK(fleet.command(MarkBudget{ends}).unchanged);
+}
+
+TEST_CASE("a new budget or grant whose use would not be known is refused with what would be right") {
+  BilledFleet fleet;
+  const Timestamp begin = from_iso8601("2026-11-12T08:00Z").value();
+  const auto says = [&](std::optional<BudgetConfig> budget, std::optional<BudgetConfig> grant) {
+    ClusterConfig config = fleet.state.file_config();
+    config.queues[0].budget = budget;
+    config.queues[0].grant = grant;
+    const auto told = fleet.try_command(ApplyConfig{config, "op", {}, begin});
+    return told ? std::string() : told.error().message;
+  };
+  const BudgetConfig money{5'000'000, 0, BudgetAction::kTell};
+  CHECK(says(money, {}).starts_with("queue 'a'.budget.money: no prices are in force"));
+  BudgetConfig paid = grant_until("2026-12-01");
+  CHECK_EQ(says({}, paid),
+           "queue 'a'.grant.from: 2026-11-10T00:00:00.000Z lies before the first event of the log, of "
+           "2026-11-12T08:00:00.000Z, so what was used then is not known; begin it at 2026-11-12 or later");
+  paid.from = from_iso8601("2026-11-12").value();
+  std::swap(paid.money_micro, paid.gpu_milli_hours);
+  CHECK(says({}, paid).starts_with("queue 'a'.grant.money: no prices are in force"));
+  fleet.command(ApplyPrices{book_with("H100"), "op"});
+  CHECK_EQ(says(money, paid), "");
 }
 
 TEST_CASE("a correction names its month, its queue and why") {

@@ -61,7 +61,7 @@ std::string hash_of(const billing::Invoice& invoice) {
 }  // namespace
 
 BillingFacts billing_facts(const state::State& state, Timestamp now) {
-  return {state.prices(), state.price_version(), state.closed_months(), now, std::numeric_limits<Seq>::max()};
+  return {state.prices(), state.price_version(), state.closed_months(), now, std::numeric_limits<Seq>::max(), 0};
 }
 
 Result<void> BillingDesk::read_on(Kept& kept, Seq last_seq) const {
@@ -370,12 +370,6 @@ Result<void> BillingDesk::follow_floor(const Kept& kept, billing::OpenedLine& op
   return {};
 }
 
-Result<billing::Invoice> BillingDesk::of_now(const BillingFacts& facts) {
-  billing::InvoiceQuestion question{"", month_at(facts.now), facts.prices, facts.price_version};
-  question.unpriced = billing::Unpriced::kCountAsNothing;
-  return invoice(question, facts);
-}
-
 Result<std::string> BillingDesk::corrected_open_month(const BillingFacts& facts) const {
   std::string corrected;
   const auto read = log_.read(log_.first_seq(), [&](const store::Record& record) -> Result<bool> {
@@ -397,6 +391,112 @@ void BillingDesk::set_unwatched(std::string warning) {
 std::string BillingDesk::unwatched() const {
   const std::lock_guard lock(unwatched_mutex_);
   return unwatched_;
+}
+
+// The time of the first event.
+Result<Timestamp> BillingDesk::first_time() const {
+  Timestamp first = Timestamp::never();
+  const auto read = log_.read(log_.first_seq(), [&](const store::Record& record) -> Result<bool> {
+    first = record.time;
+    return false;
+  });
+  if (!read) return read.error();
+  return first;
+}
+
+// Reads the slice on, or from the first event if it is new or its prices have changed.
+Result<void> BillingDesk::read_slice(Slice& slice, const Month& span, const BookInForce& in_force,
+                                     const BillingFacts& facts) {
+  billing::Window window = billing::window_of(span, in_force.book);
+  const bool over = facts.now - span.end >= kSettledMs;
+  if (!slice.kept || slice.kept->ledger.window() != window || over) {
+    slice.kept.reset();  // two ledgers of it are never in memory together
+    auto fresh = fold(span, std::move(window), facts);
+    if (!fresh) return fresh.error();
+    slice.kept = std::move(*fresh);
+  } else if (auto read = read_on(*slice.kept, facts.last_seq); !read) {
+    slice.kept.reset();
+    return read;
+  }
+  if (!slice.kept->settled) slice.kept->ledger.look_ahead(std::min(facts.now, span.end));
+  return {};
+}
+
+// A ledger names queues as they were called at its end.
+Result<void> BillingDesk::follow_renames(Slice& slice) const {
+  const std::uint64_t last = log_.last().seq;
+  if (slice.next_seq > last) return {};
+  const auto read = log_.read(slice.next_seq, [&](const store::Record& record) -> Result<bool> {
+    static const std::uint16_t configured = kind_of(ClusterConfigured{});
+    slice.next_seq = record.seq + 1;
+    if (record.kind != configured) return true;
+    const auto event = store::to_event(record);
+    if (!event) return event.error();
+    billing::rename_queues(slice.use.uses, std::get<ClusterConfigured>(event->event).moves);
+    return true;
+  });
+  return read;
+}
+
+// `span` is the part of the month that counts.
+Result<billing::PeriodUse> BillingDesk::used_in_slice(const Month& month, const Month& span,
+                                                      const BillingFacts& facts) {
+  BookInForce in_force{facts.prices, facts.price_version};
+  if (facts.closed.contains(month.name)) {
+    auto book = book_for(month, facts);
+    if (!book) return book.error();
+    in_force = std::move(*book);
+  }
+  billing::InvoiceQuestion question{"", span, in_force.book, in_force.version};
+  question.unpriced = billing::Unpriced::kCountAsNothing;
+  const bool present = facts.now < month.end;
+  if (present && span.begin == month.begin && span.end == month.end) {
+    const auto made = invoice(question, facts);
+    if (!made) return made.error();
+    return billing::PeriodUse{billing::uses_of(*made), made->unpriced};
+  }
+  Slice& slice = slices_[{span.begin, span.end}];
+  slice.asked_for = true;
+  const bool read =
+      slice.next_seq != 0 && slice.version == in_force.version && slice.past_reports == facts.past_reports;
+  if (!read || slice.kept) {
+    if (auto ok = read_slice(slice, span, in_force, facts); !ok) return ok.error();
+    const auto made = billing::make_invoice(slice.kept->ledger, question);
+    if (!made) return made.error();
+    slice.use = {billing::uses_of(*made), made->unpriced};
+    slice.version = in_force.version;
+    slice.past_reports = facts.past_reports;
+    slice.next_seq = slice.kept->next_seq;
+    if (slice.kept->settled) slice.kept.reset();
+  }
+  if (auto ok = follow_renames(slice); !ok) return ok.error();
+  return slice.use;
+}
+
+Result<std::vector<billing::PeriodUse>> BillingDesk::used_in(const std::vector<Month>& periods,
+                                                             const BillingFacts& facts) {
+  const std::lock_guard lock(slices_mutex_);
+  const auto first = first_time();
+  if (!first) return first.error();
+  for (auto& [span, slice] : slices_) slice.asked_for = false;
+  std::vector<billing::PeriodUse> all;
+  for (const Month& period : periods) {
+    billing::PeriodUse sum;
+    const Timestamp end = std::min(period.end, facts.now + 1);
+    // Before the first event nothing was used.
+    for (Timestamp at = std::max(period.begin, *first); at < end;) {
+      const Month month = month_at(at);
+      const Month span{month.name, std::max(month.begin, period.begin), std::min(month.end, period.end)};
+      const auto use = used_in_slice(month, span, facts);
+      if (!use) return use.error();
+      billing::add_to(sum.uses, use->uses);
+      if (sum.unpriced.empty()) sum.unpriced = use->unpriced;
+      at = month.end;
+    }
+    all.push_back(std::move(sum));
+  }
+  std::erase_if(slices_, [](const auto& one) { return !one.second.asked_for; });
+  return all;
 }
 
 }  // namespace berth::daemon

@@ -13,6 +13,7 @@
 
 #include "api/service.h"
 #include "base/result.h"
+#include "billing/budget_marks.h"
 #include "billing/invoice.h"
 #include "billing/ledger.h"
 #include "billing/opened_line.h"
@@ -30,6 +31,7 @@ struct BillingFacts {
   std::map<std::string, state::ClosedMonth, std::less<>> closed;
   Timestamp now;
   Seq last_seq = std::numeric_limits<Seq>::max();  // what came later does not count
+  std::size_t past_reports = 0;  // for used_in(): quantities that were reported for months before this one
 };
 BillingFacts billing_facts(const state::State& state, Timestamp now);
 
@@ -52,9 +54,11 @@ class BillingDesk {
   Result<billing::OpenedLine> open(const api::LineQuestion& question, const BillingFacts& facts);
   Result<MonthClosed> closing(const std::string& month, const BillingFacts& facts);
 
-  // The bill of the root for the present month, also without prices: then everything costs nothing. What alone has no
-  // price counts as nothing, too: Invoice::unpriced.
-  Result<billing::Invoice> of_now(const BillingFacts& facts);
+  // Returns what the queues have used in each of the periods until now, by the names that they have now: the bills of
+  // their months added up, of a month that is in it only in part those of that part. Without prices everything costs
+  // nothing, and so does what alone has no price: PeriodUse::unpriced. What it has read it keeps until it is asked for
+  // other periods: of what is over the sums alone. Requires: facts.last_seq is not set.
+  Result<std::vector<billing::PeriodUse>> used_in(const std::vector<Month>& periods, const BillingFacts& facts);
 
   // Returns a month that is not closed and has corrections on its bill; empty: there is none.
   Result<std::string> corrected_open_month(const BillingFacts& facts) const;
@@ -80,6 +84,15 @@ class BillingDesk {
     std::vector<Mark> marks = {};
     std::uint64_t mark_every = 0;  // events
   };
+  // A part of a period: a month, or what of a month lies in it.
+  struct Slice {
+    std::unique_ptr<Kept> kept;    // until it is over
+    billing::PeriodUse use;        // once it is over
+    std::uint64_t version = 0;     // of the prices
+    std::size_t past_reports = 0;  // BillingFacts::past_reports of when it was read
+    std::uint64_t next_seq = 0;    // renamed queues are looked for from here on; 0: it is not read yet
+    bool asked_for = false;
+  };
   struct BookInForce {
     PriceBook book;
     std::uint64_t version = 0;
@@ -95,6 +108,10 @@ class BillingDesk {
   template <class Use>
   auto with_ledger(const Month& month, const PriceBook& book, const BillingFacts& facts, Freshness freshness, Use&& use)
       -> decltype(use(std::declval<Kept&>()));
+  Result<Timestamp> first_time() const;
+  Result<void> read_slice(Slice& slice, const Month& span, const BookInForce& in_force, const BillingFacts& facts);
+  Result<void> follow_renames(Slice& slice) const;
+  Result<billing::PeriodUse> used_in_slice(const Month& month, const Month& span, const BillingFacts& facts);
   Result<BookInForce> book_for(const Month& month, const BillingFacts& facts) const;
   Result<billing::OpenedLine> open_in(const Kept& kept, const billing::Invoice& invoice, const PriceBook& book,
                                       const api::LineQuestion& question) const;
@@ -112,6 +129,8 @@ class BillingDesk {
   std::unique_ptr<Kept> past_;          // of the month before now that was asked for last
   mutable std::mutex unwatched_mutex_;  // guards unwatched_
   std::string unwatched_;
+  std::mutex slices_mutex_;  // guards slices_
+  std::map<std::pair<Timestamp, Timestamp>, Slice> slices_;
 };
 
 }  // namespace berth::daemon

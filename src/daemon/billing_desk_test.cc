@@ -240,17 +240,45 @@ TEST_CASE("a month that is not closed and has corrections on its bill is found")
   CHECK_EQ(desk.corrected_open_month(facts).value(), "");
 }
 
-TEST_CASE("the bill that budgets are watched by is there also where a model has no price") {
+TEST_CASE("what budgets are watched by is there also where a model has no price") {
   const RandomMonth month(1, Timestamp{kBilled.end.ms - 5 * kDayOfBill});
   BillingDesk desk(month.log());
   BillingFacts facts{odd_prices(), 1, {}, Timestamp{kBilled.end.ms - 4 * kDayOfBill}};
   for (PricePeriod& period : facts.prices.periods)
     std::erase_if(period.gpus, [](const auto& one) { return one.model == "A100"; });
   CHECK_FALSE(desk.bill({"", "2026-11"}, facts).has_value());
-  const auto known = desk.of_now(facts);
+  const auto known = desk.used_in({kBilled}, facts);
   REQUIRE(known.has_value());
-  CHECK(known->unpriced.find("GPUs of model A100 were there in 2026-11") != std::string::npos);
-  CHECK(known->total_micro > 0);  // of the H100
+  CHECK(known->at(0).unpriced.find("GPUs of model A100 were there in 2026-11") != std::string::npos);
+  Int128 money = 0;
+  for (const auto& [queue, use] : known->at(0).uses) money += use.money_micro;
+  CHECK((money > 0));  // of the H100
+}
+
+TEST_CASE("what is used in a month is its bill, and the parts of it add up to the whole") {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const RandomMonth month(seed);
+    BillingDesk desk(month.log());
+    const BillingFacts facts{odd_prices(), 1, {}, Timestamp{kBilled.end.ms + kDayOfBill}};
+    const Timestamp middle{kBilled.begin.ms + 13 * kDayOfBill + 12'345};
+    const Timestamp early{kBilled.begin.ms - 400 * kDayOfBill};  // nothing was there
+    const auto used = desk.used_in({kBilled,
+                                    {"", kBilled.begin, middle},
+                                    {"", middle, kBilled.end},
+                                    {"", early, middle},
+                                    {"", early, kBilled.begin}},
+                                   facts);
+    REQUIRE_MESSAGE(used.has_value(), used.error().message);
+    const auto bill = desk.bill({"", "2026-11"}, facts);
+    REQUIRE(bill.has_value());
+    CHECK((used->at(0).uses == billing::uses_of(*bill)));
+    billing::QueueUses parts = used->at(1).uses;
+    billing::add_to(parts, used->at(2).uses);
+    for (const auto& [queue, use] : used->at(0).uses) CHECK((parts[queue].gpu_milli_ms == use.gpu_milli_ms));
+    billing::QueueUses long_ago = used->at(4).uses;
+    billing::add_to(long_ago, used->at(1).uses);
+    CHECK((used->at(3).uses == long_ago));
+  }
 }
 
 namespace {
@@ -335,24 +363,67 @@ TEST_CASE("an entry of the prices has a price for each GPU model that was there 
   CHECK_EQ(two.mistakes(prices_from({{"2026-09-01", {"H100"}}})), "");  // closed months keep their prices
 }
 
-TEST_CASE(
-    "where something has no price, budgets in GPU-hours are watched all the same, and those in money keep theirs") {
-  billing::Invoice invoice;
-  invoice.unpriced = "GPUs of model A100 were there";
-  billing::InvoiceLine line;
-  line.queue = "a";
-  line.kind = billing::LineKind::kBurst;
-  line.gpu_milli_ms = 900 * std::int64_t{3'600'000};
-  invoice.lines = {line};
-  const Month month = month_of("2026-11").value();
-  const std::vector<WatchedBudget> budgets{
-      {"a", BudgetConfig{0, 1000, BudgetAction::kStopStarting}, {}},
-      {"a", BudgetConfig{5'000'000, 0, BudgetAction::kStopStarting}, {100, "2026-11", kBilled.end, 0, 0}}};
-  const auto marks = marks_passed(budgets, invoice, month);
-  REQUIRE_EQ(marks.size(), 1);
-  CHECK_EQ(marks[0].percent, 80);
-  invoice.unpriced.clear();
-  REQUIRE_EQ(marks_passed(budgets, invoice, month).size(), 2);
+namespace {
+
+// A log that grows, and a desk that is asked for one period in between.
+struct GrowingLog {
+  Month period{"", from_iso8601("2026-11-10").value(), from_iso8601("2026-12-20").value()};
+  billing::LedgerStory story{kBilled.end.ms};
+  store::MemoryLog log;
+  std::uint64_t epoch = log.take_epoch().value();
+  BillingDesk desk{log};
+  BillingFacts facts{{}, 0, {}, {}};
+
+  static std::int64_t at(const char* text) { return from_iso8601(text).value().ms; }
+  // Renames the only queue.
+  void rename(const char* when, const std::string& from, const std::string& to) {
+    ClusterConfigured event;
+    event.config.queues.emplace_back().path = to;
+    event.moves = {{from, to}};
+    story.at(at(when), event);
+  }
+  // Returns the GPU-hours of the queue, which is the only one.
+  std::int64_t hours(const char* now, const std::string& queue, BillingDesk& asked) {
+    std::vector<store::Record> records;
+    for (std::size_t i = log.last().seq; i < story.events.size(); ++i)
+      records.push_back(store::to_record(story.events[i], epoch));
+    if (!records.empty()) REQUIRE(log.append(epoch, log.last().seq + 1, records).has_value());
+    facts.now = from_iso8601(now).value();
+    const auto used = asked.used_in({period}, facts);
+    REQUIRE_MESSAGE(used.has_value(), used.error().message);
+    CHECK_EQ(used->at(0).uses.size(), 1);
+    const auto found = used->at(0).uses.find(queue);
+    return found == used->at(0).uses.end() ? -1 : static_cast<std::int64_t>(found->second.gpu_milli_ms / 3'600'000'000);
+  }
+  // As the desk that has read on says, and one that reads all of it.
+  std::int64_t hours(const char* now, const std::string& queue) {
+    BillingDesk fresh(log);
+    const std::int64_t read_on = hours(now, queue, desk);
+    CHECK_EQ(hours(now, queue, fresh), read_on);
+    return read_on;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a period of several months is read on as it goes, and follows its queue to another name") {
+  GrowingLog grows;
+  grows.story.configure(grows.at("2026-11-05"), {{"a", 0}});
+  grows.story.add_node(grows.at("2026-11-05"), 0, 8);
+  grows.story.submit(grows.at("2026-11-08"), 1, "a");
+  grows.story.start(grows.at("2026-11-08"), 1, 0, {0, 1, 2, 3}, false);
+  CHECK_EQ(grows.hours("2026-11-10T12:00Z", "a"), 48);
+  grows.story.end(grows.at("2026-11-20"), 1);
+  CHECK_EQ(grows.hours("2026-11-21", "a"), 960);
+  grows.rename("2026-11-25", "a", "b");
+  CHECK_EQ(grows.hours("2026-11-26", "b"), 960);
+  grows.story.submit(grows.at("2026-12-02"), 2, "b");
+  grows.story.start(grows.at("2026-12-02"), 2, 0, {0, 1}, false);
+  CHECK_EQ(grows.hours("2026-12-03", "b"), 1008);
+  grows.rename("2026-12-04", "b", "c");
+  CHECK_EQ(grows.hours("2026-12-05", "c"), 1104);
+  grows.rename("2026-12-21", "c", "d");
+  CHECK_EQ(grows.hours("2026-12-25", "d"), 1824);  // until the 20th
 }
 
 }  // namespace berth::daemon

@@ -3,51 +3,52 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <limits>
+#include <vector>
 
-#include "policy/authorize.h"
+#include "billing/budget_marks.h"
 
 namespace berth::daemon {
 namespace {
 
-constexpr std::array kMarks{100, 80, 50};
+using billing::WatchedBudget;
+
 constexpr auto kPause = std::chrono::seconds(5);
 constexpr int kRestPerWork = 20;  // it rests this many times as long as it has worked
+constexpr auto kLeastRest = std::chrono::milliseconds(20);
+constexpr std::size_t kNotBegun = std::numeric_limits<std::size_t>::max();
 
-constexpr std::int64_t kMsPerHour = 3'600'000;
-
-// In micro units of money, or in milli-GPU-hours: what the jobs of the queue and below it have used.
-std::int64_t used_of(const WatchedBudget& one, const billing::Invoice& invoice) {
-  std::int64_t money = 0;
-  std::int64_t gpu_milli_ms = 0;
-  for (const billing::InvoiceLine& line : invoice.lines) {
-    if (!policy::is_at_or_below(line.queue, one.queue)) continue;
-    money += line.amount_micro;
-    const bool by_job = line.kind == billing::LineKind::kFloorUsed || line.kind == billing::LineKind::kBurst;
-    if (by_job) gpu_milli_ms += line.gpu_milli_ms;
+// Returns the budgets and grants whose mark can change.
+std::vector<WatchedBudget> watched_in(const state::State& state) {
+  std::vector<WatchedBudget> watched;
+  for (const state::QueueState& queue : state.queues()) {
+    for (const auto& budget : queue.budgets) {
+      if (queue.removed || !budget || budget->mark.ended) continue;
+      // What costs money is not known without prices.
+      if (budget->config.is_money() && state.price_version() == 0) continue;
+      watched.push_back({queue.path, budget->config, budget->mark});
+    }
   }
-  return one.budget.money_micro != 0 ? money : gpu_milli_ms / kMsPerHour;
+  return watched;
+}
+
+// Returns how many quantities were reported for the months before this one, and so can change what they come to.
+std::size_t reports_before(const state::State& state, Timestamp month) {
+  const auto& reports = state.quantity_reports();
+  return static_cast<std::size_t>(
+      std::count_if(reports.begin(), reports.end(), [&](const auto& one) { return one.second.from < month; }));
+}
+
+void tell(const BudgetMarked& mark) {
+  const std::string of(name_of(mark.of));
+  if (mark.ended)
+    spdlog::info("{} of queue '{}': it has ended", of, mark.queue);
+  else if (mark.percent > 0)
+    spdlog::info("{} of queue '{}': {} % are used", of, mark.queue, mark.percent);
 }
 
 }  // namespace
-
-std::vector<BudgetMarked> marks_passed(const std::vector<WatchedBudget>& budgets, const billing::Invoice& invoice,
-                                       const Month& month) {
-  std::vector<BudgetMarked> marks;
-  for (const WatchedBudget& one : budgets) {
-    const bool money = one.budget.money_micro != 0;
-    if (money && !invoice.unpriced.empty()) continue;
-    const std::int64_t limit = money ? one.budget.money_micro : one.budget.gpu_milli_hours;
-    const std::int64_t used = used_of(one, invoice);
-    const auto passed = std::find_if(kMarks.begin(), kMarks.end(),
-                                     [&](int percent) { return Int128{used} * 100 >= Int128{limit} * percent; });
-    const std::int32_t percent = passed == kMarks.end() ? 0 : *passed;
-    const bool same = one.mark.percent == percent && (percent == 0 || one.mark.month == month.name);
-    if (!same) marks.push_back({one.queue, percent, month.name, month.end, used, limit});
-  }
-  return marks;
-}
 
 BudgetWatch::BudgetWatch(Reader& reader, BillingDesk& desk, Inbox& inbox, ServerClock& clock)
     : reader_(reader), desk_(desk), inbox_(inbox), clock_(clock), thread_([this] { run(); }) {}
@@ -62,14 +63,17 @@ BudgetWatch::~BudgetWatch() {
 }
 
 void BudgetWatch::run() {
+  using Duration = std::chrono::steady_clock::duration;
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     lock.unlock();
     const auto begin = std::chrono::steady_clock::now();
-    look();
-    const std::chrono::steady_clock::duration worked = std::chrono::steady_clock::now() - begin;
+    const Timestamp edge = look();
+    const Duration worked = std::chrono::steady_clock::now() - begin;
     lock.lock();
-    const auto rest = std::max<std::chrono::steady_clock::duration>(kPause, kRestPerWork * worked);
+    Duration rest = std::max<Duration>(kPause, kRestPerWork * worked);
+    if (const Timestamp now = clock_.now(); !edge.is_never() && edge - now < rest / std::chrono::milliseconds(1))
+      rest = std::max<Duration>(kLeastRest, std::chrono::milliseconds(edge - now));
     stopped_.wait_for(lock, rest, [this] { return stopping_; });
   }
 }
@@ -83,34 +87,45 @@ void BudgetWatch::tell_unwatched(std::string why) {
   desk_.set_unwatched(std::move(why));
 }
 
-void BudgetWatch::look() {
-  std::vector<WatchedBudget> budgets;
+Timestamp BudgetWatch::look() {
+  std::vector<WatchedBudget> watched;
   BillingFacts facts;
   reader_.read([&](state::State& state, const billing::Meter&) {
-    for (const state::QueueState& queue : state.queues()) {
-      // What costs money is not known without prices.
-      if (!queue.budget || queue.removed || (queue.budget->money_micro != 0 && state.price_version() == 0)) continue;
-      budgets.push_back({queue.path, *queue.budget, queue.budget_mark});
-    }
-    if (!budgets.empty()) facts = billing_facts(state, std::max(state.now(), clock_.now()));
+    watched = watched_in(state);
+    if (watched.empty()) return;
+    facts = billing_facts(state, std::max(state.now(), clock_.now()));
+    facts.past_reports = reports_before(state, month_at(facts.now).begin);
   });
-  if (budgets.empty()) {
+  Timestamp edge = Timestamp::never();
+  std::vector<Month> periods;
+  std::vector<std::size_t> period_of(watched.size(), kNotBegun);  // indexes of `periods`
+  for (std::size_t i = 0; i < watched.size(); ++i) {
+    const auto period = watched[i].budget.period_at(facts.now);
+    edge = std::min(edge, !period ? watched[i].budget.from : period->end > facts.now ? period->end : edge);
+    if (!period) continue;
+    const auto same = std::find_if(periods.begin(), periods.end(), [&](const Month& known) {
+      return known.begin == period->begin && known.end == period->end;
+    });
+    period_of[i] = static_cast<std::size_t>(same - periods.begin());
+    if (same == periods.end()) periods.push_back(*period);
+  }
+  if (periods.empty()) {
     tell_unwatched("");
-    return;
+    return edge;
   }
-  const auto invoice = desk_.of_now(facts);
-  if (!invoice) {
-    tell_unwatched("budgets are not watched: " + invoice.error().message);
-    return;
+  const auto used = desk_.used_in(periods, facts);
+  std::string unwatched = used ? std::string() : "budgets are not watched: " + used.error().message;
+  for (std::size_t i = 0; i < watched.size(); ++i) {
+    if (period_of[i] == kNotBegun) continue;
+    const billing::QueueUses* uses = used ? billing::known_use(watched[i], (*used)[period_of[i]]) : nullptr;
+    if (used && uses == nullptr) unwatched = "budgets in money are not watched: " + (*used)[period_of[i]].unpriced;
+    auto mark = billing::mark_passed(watched[i], uses, facts.now);
+    if (!mark) continue;
+    tell(*mark);
+    inbox_.put({MarkBudget{std::move(*mark)}, {}});
   }
-  const bool money =
-      std::any_of(budgets.begin(), budgets.end(), [](const auto& one) { return one.budget.money_micro != 0; });
-  tell_unwatched(invoice->unpriced.empty() || !money ? "" : "budgets in money are not watched: " + invoice->unpriced);
-  for (BudgetMarked& mark : marks_passed(budgets, *invoice, month_at(facts.now))) {
-    if (mark.percent > 0)
-      spdlog::info("budget of queue '{}': {} % of {} are used", mark.queue, mark.percent, mark.month);
-    inbox_.put({MarkBudget{std::move(mark)}, {}});
-  }
+  tell_unwatched(std::move(unwatched));
+  return edge;
 }
 
 }  // namespace berth::daemon

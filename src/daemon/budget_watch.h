@@ -1,33 +1,18 @@
 #pragma once
-// Looks now and then what budgets are used of, and tells the loop which marks they have passed (50, 80, 100 percent).
-// The loop makes an event of it; the cycle reads that mark and nothing else. Only queues that have a budget cost work.
+// Looks now and then what of budgets and grants is used, and tells the loop which marks they have passed (50, 80, 100
+// percent; that a grant has ended). The loop makes an event of it; the cycle reads that mark and nothing else. It looks
+// also when a period ends or begins. Only queues that have a budget or grant cost work.
 
 #include <condition_variable>
-#include <cstdint>
 #include <mutex>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "billing/invoice.h"
 #include "daemon/billing_desk.h"
 #include "daemon/inbox.h"
 #include "daemon/reader.h"
 #include "daemon/server_clock.h"
 
 namespace berth::daemon {
-
-// A queue with a budget, and the last mark of it.
-struct WatchedBudget {
-  std::string queue;
-  BudgetConfig budget;
-  state::BudgetMark mark;
-};
-
-// Returns the marks that differ from the last ones, by this bill of the root for the month until now.
-// Where something has no price, the marks of budgets in money stay as they are.
-std::vector<BudgetMarked> marks_passed(const std::vector<WatchedBudget>& budgets, const billing::Invoice& invoice,
-                                       const Month& month);
 
 class BudgetWatch {
  public:
@@ -38,7 +23,8 @@ class BudgetWatch {
 
  private:
   void run();
-  void look();
+  // Returns the next time at which a period begins or ends.
+  Timestamp look();
   // Warns of it where it is new; empty: all are watched.
   void tell_unwatched(std::string why);
 

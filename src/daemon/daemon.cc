@@ -342,10 +342,19 @@ class Daemon::Impl {
     inbox_.put({std::move(report), std::move(answer), true});
   }
 
+  std::optional<Timestamp> log_begin() const {
+    std::optional<Timestamp> first;
+    const auto read = log_->read(log_->first_seq(), [&](const store::Record& record) -> Result<bool> {
+      first = record.time;
+      return false;
+    });
+    return read ? first : std::nullopt;
+  }
+
   void put_config(const ClusterConfig& config) {
     const auto applied = std::make_shared<std::promise<Result<void>>>();
     config_applied_ = applied->get_future();
-    inbox_.put({ApplyConfig{config, "berth serve"}, [applied](const Result<control::Reply>& reply) {
+    inbox_.put({ApplyConfig{config, "berth serve", {}, log_begin()}, [applied](const Result<control::Reply>& reply) {
                   applied->set_value(reply ? Result<void>() : Result<void>(reply.error()));
                 }});
   }

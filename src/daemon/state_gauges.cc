@@ -217,12 +217,6 @@ constexpr QueueGauge kQueueGauges[] = {
      [](const State& state, const QueueState& queue) -> std::optional<Decimal> {
        return Decimal{headroom_milli(state, queue), kGpuMilli};
      }},
-    {"berth_queue_budget_mark_ratio",
-     "The last mark that the use of the queue's budget has passed this month: 0, 0.5, 0.8 or 1; where it has a budget.",
-     [](const State&, const QueueState& queue) -> std::optional<Decimal> {
-       if (!queue.budget) return std::nullopt;
-       return Decimal{queue.budget_mark.percent, 2};
-     }},
     {"berth_queue_dominant_share_ratio",
      "The largest part of the cluster's GPU-equivalents, cores or memory that the queue uses.",
      [](const State& state, const QueueState& queue) -> std::optional<Decimal> {
@@ -253,6 +247,19 @@ void add_queues(const State& state, const std::vector<const QueueState*>& queues
     out.begin(gauge.name, MetricType::kGauge, gauge.help);
     for (const QueueState* queue : queues) {
       if (const auto value = gauge.value(state, *queue)) out.add({{"queue", queue->path}}, *value);
+    }
+  }
+}
+
+void add_budgets(const std::vector<const QueueState*>& queues, Exposition& out) {
+  out.begin("berth_queue_budget_mark_ratio", MetricType::kGauge,
+            "The last mark that the use of the queue's budget has passed this month, or that of its grant: 0, 0.5, 0.8 "
+            "or 1; 1 also once a grant has ended. Where it has one.");
+  for (const QueueState* queue : queues) {
+    for (const auto& budget : queue->budgets) {
+      if (!budget) continue;
+      out.add({{"queue", queue->path}, {"kind", name_of(budget->config.kind())}},
+              {budget->mark.ended ? 100 : budget->mark.percent, 2});
     }
   }
 }
@@ -333,6 +340,7 @@ void add_gauges(const api::View& view, Exposition& out) {
   add_capacity(view, out);
   add_fragmentation(state, out);
   add_queues(state, queues, out);
+  add_budgets(queues, out);
   add_jobs(view, queues, out);
   out.add_single("berth_nominated_jobs", MetricType::kGauge,
                  "Jobs that are nominated to places which victims are leaving.", whole(state.nominated().size()));

@@ -102,14 +102,21 @@ TEST_CASE("a queue's GPUs are guaranteed, borrowed, nominated, and what is left 
   CHECK_EQ(story[of("berth_pending_jobs", "a", "reason=\"waits-for-victims\"")], "1");
 }
 
-TEST_CASE("a queue with a budget tells the mark that it has passed") {
+TEST_CASE("a queue with a budget or grant tells the mark that it has passed") {
   MetricsStory story;
-  CHECK_EQ(story[of("berth_queue_budget_mark_ratio", "a")], "");
+  const std::string grant = R"(kind="grant")";
+  const std::string budget = R"(kind="budget")";
+  const auto ratio = [&](const char* queue, const std::string& kind) {
+    return story[of("berth_queue_budget_mark_ratio", queue, kind)];
+  };
+  CHECK_EQ(ratio("a", budget), "");
   std::vector<QueueConfig> queues = {FleetFixture::queue("a"), FleetFixture::queue("b")};
   queues[0].budget = BudgetConfig{0, 1000, BudgetAction::kTell};
+  queues[0].grant = BudgetConfig{0, 1000, BudgetAction::kTell, Timestamp{1}, Timestamp{2}};
   story.run(ApplyConfig{FleetFixture::config(queues), "op"});
-  CHECK_EQ(story[of("berth_queue_budget_mark_ratio", "a")], "0");
-  CHECK_EQ(story[of("berth_queue_budget_mark_ratio", "b")], "");
+  CHECK_EQ(ratio("a", budget), "0");
+  CHECK_EQ(ratio("a", grant), "0");
+  CHECK_EQ(ratio("b", budget), "");
   BudgetMarked mark;
   mark.queue = "a";
   mark.percent = 80;
@@ -118,7 +125,11 @@ TEST_CASE("a queue with a budget tells the mark that it has passed") {
   mark.used = 800;
   mark.limit = 1000;
   story.run(MarkBudget{mark});
-  CHECK_EQ(story[of("berth_queue_budget_mark_ratio", "a")], "0.8");
+  CHECK_EQ(ratio("a", budget), "0.8");
+  CHECK_EQ(ratio("a", grant), "0");
+  story.run(MarkBudget{{"a", 50, "", Timestamp{2}, 500, 1000, BudgetKind::kGrant, true}});
+  CHECK_EQ(ratio("a", grant), "1");  // it has ended
+  CHECK_EQ(ratio("a", budget), "0.8");
 }
 
 TEST_CASE("headroom ends at the lowest ceiling on the way to the root") {

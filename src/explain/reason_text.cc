@@ -24,16 +24,32 @@ std::string other_job(const Words& words, const Reason& reason) {
   return reason.job.valid() ? words.job(reason.job) : std::string("another job");
 }
 
+// "2026-12-01", or the instant if it is not the begin of a day.
+std::string day_text(Timestamp time) {
+  const std::string text = to_iso8601(time);
+  constexpr std::int64_t kDayMs = 86'400'000;
+  return time.ms % kDayMs == 0 ? text.substr(0, 10) : text;
+}
+
 // "waits: the budget of queue research is used up until 2026-12-01: 20012.5 of 20000 GPU-hours of 2026-11"
+// "waits: the grant of queue research is used up: 5003 of 5000 GPU-hours from 2026-11-01 until 2027-03-01"
+// "waits: the grant of queue research ended on 2027-03-01: 4100 of 5000 GPU-hours were used"
 std::string budget_text(const Words& words, const Reason& reason) {
-  const state::QueueState& queue = words.state().queue(reason.queue);
-  const bool money = queue.budget && queue.budget->money_micro != 0;
+  const BudgetKind kind = reason.code == ReasonCode::kBudget ? BudgetKind::kBudget : BudgetKind::kGrant;
+  const auto& budget = words.state().queue(reason.queue).budget(kind);
+  if (!budget) return "waits: the " + std::string(name_of(kind)) + " of " + words.queue(reason.queue) + " is used up";
+  const bool money = budget->config.is_money();
   const auto amount = [&](std::int64_t n) { return money ? money_text(n) : document::milli_text(n); };
-  const std::string unit = money ? words.state().prices().currency : std::string("GPU-hours");
-  const bool borrows = queue.budget && queue.budget->when_used_up == BudgetAction::kStopBorrowing;
-  return "waits: " + std::string(borrows ? "it would borrow, and " : "") + "the budget of " +
-         words.queue(reason.queue) + " is used up until " + to_iso8601(queue.budget_mark.until).substr(0, 10) + ": " +
-         amount(reason.used) + " of " + amount(reason.limit) + " " + unit + " of " + queue.budget_mark.month;
+  const bool borrows = budget->config.when_used_up == BudgetAction::kStopBorrowing;
+  const std::string head = "waits: " + std::string(borrows ? "it would borrow, and " : "") + "the " +
+                           std::string(name_of(kind)) + " of " + words.queue(reason.queue);
+  const std::string used = amount(reason.used) + " of " + amount(reason.limit) + " " +
+                           (money ? words.state().prices().currency : std::string("GPU-hours"));
+  if (budget->mark.ended) return head + " ended on " + day_text(budget->config.until) + ": " + used + " were used";
+  if (kind == BudgetKind::kGrant)
+    return head + " is used up: " + used + " from " + day_text(budget->config.from) + " until " +
+           day_text(budget->config.until);
+  return head + " is used up until " + day_text(budget->mark.until) + ": " + used + " of " + budget->mark.month;
 }
 
 // "waits: it would fit on node n1, but "
@@ -287,6 +303,7 @@ std::string reason_text(const Words& words, const JobState& job, const Reason& r
     case ReasonCode::kPorts:
       return ports_of_reason(words, reason);
     case ReasonCode::kBudget:
+    case ReasonCode::kGrant:
       return budget_text(words, reason);
     case ReasonCode::kParent:
       return "runs through its replicas or elements";

@@ -26,6 +26,7 @@ constexpr std::size_t kMaxQueues = 20'000;
 constexpr std::int64_t kMaxAmount = std::int64_t{1} << 50;
 constexpr std::int64_t kYearS = 31'536'000;
 constexpr std::size_t kMostHints = 50;
+constexpr std::string_view kLastYearOfGrant = "9998";
 
 std::string name_rule(std::string_view what, std::string_view name) {
   return std::string(what) + " '" + std::string(name.substr(0, 80)) + "' is not a name: " + std::string(kNameRule);
@@ -109,6 +110,7 @@ class ConfigCheck {
   void check_guarantee(const std::string& where, const QueueConfig& queue);
   void check_attained_service(const std::string& where, const AttainedServiceConfig& order);
   void check_eviction_terms(const std::string& where, const EvictionTermsConfig& terms);
+  void check_grant(const std::string& where, const BudgetConfig& grant);
   void check_moves();
   void check_children_sums();
   void check_pools();
@@ -204,6 +206,15 @@ void ConfigCheck::check_eviction_terms(const std::string& where, const EvictionT
   }
 }
 
+void ConfigCheck::check_grant(const std::string& where, const BudgetConfig& grant) {
+  const std::string year = to_iso8601(grant.until).substr(0, 4);
+  if (grant.from.ms < 0 || year < "1970" || year > kLastYearOfGrant) {
+    tell(where + ".until: give days from 1970-01-01 to " + std::string(kLastYearOfGrant) + "-12-31");
+  } else if (grant.until <= grant.from) {
+    tell(where + ".until: " + to_iso8601(grant.until) + " lies not after from; a grant ends after it begins");
+  }
+}
+
 // Returns false if the path is no path of names; the queue is then not looked at further.
 bool ConfigCheck::check_path(const QueueConfig& queue) {
   std::size_t depth = 0;
@@ -254,6 +265,7 @@ void ConfigCheck::check_queue(const QueueConfig& queue) {
   }
   if (queue.attained_service) check_attained_service(where, *queue.attained_service);
   check_eviction_terms(where, queue.eviction);
+  if (queue.grant) check_grant(where + ".grant", *queue.grant);
   check_guarantee(where, queue);
 }
 

@@ -12,6 +12,7 @@
 #include "base/fields.h"
 #include "base/result.h"
 #include "model/admission.h"
+#include "model/budget.h"
 #include "model/job.h"
 #include "model/role.h"
 
@@ -100,24 +101,6 @@ struct EvictionTermsConfig {
   }
 };
 
-// What happens when the budget of a queue is used up. What runs goes on in any case.
-enum class BudgetAction { kTell, kStopBorrowing, kStopStarting };
-BERTH_ENUM_NAMES(BudgetAction, "tell", "stop-borrowing", "stop-starting");
-
-// What the jobs below a queue may cost, or how many GPU-hours they may use, in each month of UTC. One of the two is
-// stated.
-struct BudgetConfig {
-  std::int64_t money_micro = 0;      // 0: not stated
-  std::int64_t gpu_milli_hours = 0;  // 0: not stated
-  BudgetAction when_used_up = BudgetAction::kTell;
-  bool operator==(const BudgetConfig&) const = default;
-  static constexpr auto fields() {
-    return field_list(field("money_micro", &BudgetConfig::money_micro),
-                      field("gpu_milli_hours", &BudgetConfig::gpu_milli_hours),
-                      field("when_used_up", &BudgetConfig::when_used_up));
-  }
-};
-
 struct QueueConfig {
   std::string path;  // such as "research/nlp"; the root is "" and is not listed
   ResourceAmounts guaranteed;
@@ -138,19 +121,20 @@ struct QueueConfig {
   std::string moved_from = {};
   std::optional<BudgetConfig> budget = {};  // absent: none of its own
   std::vector<AdmissionRule> admission = {};
+  std::optional<BudgetConfig> grant = {};  // likewise
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
-    return field_list(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
-                      field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
-                      field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
-                      field("policy", &QueueConfig::policy),
-                      field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
-                      field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
-                      field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
-                      field("attained_service", &QueueConfig::attained_service),
-                      field("guarantee_decay_s", &QueueConfig::guarantee_decay_s),
-                      field("eviction", &QueueConfig::eviction), field_if_set("moved_from", &QueueConfig::moved_from),
-                      field_if_set("budget", &QueueConfig::budget), field_if_set("admission", &QueueConfig::admission));
+    return field_list(
+        field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
+        field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
+        field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
+        field("policy", &QueueConfig::policy), field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
+        field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
+        field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
+        field("attained_service", &QueueConfig::attained_service),
+        field("guarantee_decay_s", &QueueConfig::guarantee_decay_s), field("eviction", &QueueConfig::eviction),
+        field_if_set("moved_from", &QueueConfig::moved_from), field_if_set("budget", &QueueConfig::budget),
+        field_if_set("admission", &QueueConfig::admission), field_if_set("grant", &QueueConfig::grant));
   }
 };
 

@@ -21,6 +21,7 @@ struct ApplyConfig {
   // The version that must be in force; absent: any. So that of two operators who change the same version, the second
   // is told, and does not undo what the first has done.
   std::optional<std::uint64_t> if_version = {};
+  std::optional<Timestamp> log_begins = {};  // when the first event was stored; absent: it is not known, or none was
 };
 struct SubmitJob {
   JobSpec spec;

@@ -591,19 +591,22 @@ struct QuantityReported {
   }
 };
 
-// The use of a queue's budget passed a mark (50, 80, 100 percent), or the budget was set back (0): a new month began,
-// or it or the prices were changed. `until` is when the next month begins.
+// The use of a queue's budget or grant passed a mark (50, 80, 100 percent), or it was set back (0): a new month began,
+// or it or the prices were changed; or the grant ended. `until` is the end of its period: of the month, or the grant.
 struct BudgetMarked {
   std::string queue;
   std::int32_t percent = 0;
-  std::string month;
+  std::string month;  // of a budget
   Timestamp until;
   std::int64_t used = 0;   // micro units of money, or milli-GPU-hours, as the budget is stated
   std::int64_t limit = 0;  // likewise
+  BudgetKind of = BudgetKind::kBudget;
+  bool ended = false;
   static constexpr auto fields() {
     return field_list(field("queue", &BudgetMarked::queue), field("percent", &BudgetMarked::percent),
                       field("month", &BudgetMarked::month), field("until", &BudgetMarked::until),
-                      field("used", &BudgetMarked::used), field("limit", &BudgetMarked::limit));
+                      field("used", &BudgetMarked::used), field("limit", &BudgetMarked::limit),
+                      field_if_set("of", &BudgetMarked::of), field_if_set("ended", &BudgetMarked::ended));
   }
 };
 

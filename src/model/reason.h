@@ -40,6 +40,7 @@ enum class ReasonCode {
   kContainers,
   kPorts,   // it would fit, but another job uses its port there
   kBudget,  // the budget of a queue on the path to the root is used up, and stops it
+  kGrant,   // the grant of a queue on the path to the root is used up or has ended, and stops it
 };
 
 // What holds of a reason code whatever the numbers are. One row per code, in the order of the enum.
@@ -100,6 +101,7 @@ inline constexpr auto kRows = std::to_array<ReasonInfo>({
     {Code::kContainers,              "containers",              kNever,  Places::kRule, false,   Park::kOneGroup},
     {Code::kPorts,                   "ports",                   false,   Places::kRule, false,   Park::kNot},
     {Code::kBudget,                  "budget",                  false,   Places::kNot,  false,   Park::kNot},
+    {Code::kGrant,                   "grant",                   false,   Places::kNot,  false,   Park::kNot},
 });
 // clang-format on
 

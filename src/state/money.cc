@@ -33,8 +33,17 @@ const BillCorrected* State::correction_of(std::string_view user, std::string_vie
 // All parked classes are tried again after it, because it may have ended what refused them (State::apply).
 void State::on(const BudgetMarked& event) {
   QueueState& queue = queue_mut(queue_paths_.find(event.queue)->second);
-  BERTH_CHECK(queue.budget.has_value());
-  queue.budget_mark = {event.percent, event.month, event.until, event.used, event.limit};
+  std::optional<BudgetState>& budget = queue.budget(event.of);
+  BERTH_CHECK(budget.has_value());
+  budget->mark = {event.percent, event.month, event.until, event.used, event.limit, event.ended};
+}
+
+bool State::load_marks(BudgetKind kind, const std::vector<std::pair<QueueId, BudgetMark>>& marks) {
+  for (const auto& [id, mark] : marks) {
+    if (!id.valid() || id.index() >= queues_.size() || !queues_[id.index()].budget(kind)) return false;
+    queue_mut(id).budget(kind)->mark = mark;
+  }
+  return true;
 }
 
 SavedMoney State::saved_money() const {
@@ -45,7 +54,11 @@ SavedMoney State::saved_money() const {
   for (const auto& [id, report] : quantity_reports_) money.reports.push_back(report);
   for (const auto& [key, correction] : corrections_) money.corrections.push_back(correction);
   for (const QueueState& queue : queues_) {
-    if (queue.budget_mark != BudgetMark()) money.marks.emplace_back(queue.id, queue.budget_mark);
+    for (const auto& [kind, marks] :
+         {std::pair(BudgetKind::kBudget, &money.marks), std::pair(BudgetKind::kGrant, &money.grant_marks)}) {
+      const auto& budget = queue.budget(kind);
+      if (budget && budget->mark != BudgetMark()) marks->emplace_back(queue.id, budget->mark);
+    }
   }
   return money;
 }
@@ -65,11 +78,7 @@ bool State::load_money(SavedMoney money) {
     std::string key = correction.user + '\n' + correction.key;
     corrections_.emplace(std::move(key), std::move(correction));
   }
-  for (const auto& [id, mark] : money.marks) {
-    if (!id.valid() || id.index() >= queues_.size() || !queues_[id.index()].budget) return false;
-    queue_mut(id).budget_mark = mark;
-  }
-  return true;
+  return load_marks(BudgetKind::kBudget, money.marks) && load_marks(BudgetKind::kGrant, money.grant_marks);
 }
 
 }  // namespace berth::state

@@ -2,6 +2,8 @@
 // A queue as the state holds it: its limits, the sums of what runs below it, and the jobs pending in it. Depth 0 is the
 // root.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -86,19 +88,13 @@ struct EvictionTerms {
   QueueId limited_by = QueueId::none();  // the nearest queue with such a limit, from this one up
 };
 
-// The last mark that the use of a queue's budget has passed. It is in force until the next one.
-struct BudgetMark {
-  std::int32_t percent = 0;
-  std::string month;
-  Timestamp until;
-  std::int64_t used = 0;
-  std::int64_t limit = 0;
-  bool operator==(const BudgetMark&) const = default;
-  static constexpr auto fields() {
-    return field_list(field("percent", &BudgetMark::percent), field("month", &BudgetMark::month),
-                      field("until", &BudgetMark::until), field("used", &BudgetMark::used),
-                      field("limit", &BudgetMark::limit));
-  }
+// A budget or grant of a queue, and the last mark of it.
+struct BudgetState {
+  BudgetConfig config;
+  BudgetMark mark;
+  bool operator==(const BudgetState&) const = default;
+  // Returns true if it is used up or has ended, and says that this stops.
+  bool stops(BudgetAction what) const { return (mark.percent >= 100 || mark.ended) && config.when_used_up == what; }
 };
 
 struct QueueState {
@@ -125,10 +121,9 @@ struct QueueState {
   std::vector<std::int64_t> service_thresholds;  // in milli-GPUs times milliseconds; empty: one level
   std::int64_t promote_after_ms = 0;             // 0: jobs are never promoted
   EvictionTerms eviction;
-  std::optional<BudgetConfig> budget;
-  BudgetMark budget_mark;                    // only if it has a budget
-  std::vector<AdmissionRule> admission;      // of the configuration
-  std::vector<AdmissionRule> own_admission;  // set by command
+  std::array<std::optional<BudgetState>, 2> budgets;  // by BudgetKind
+  std::vector<AdmissionRule> admission;               // of the configuration
+  std::vector<AdmissionRule> own_admission;           // set by command
 
   PastUsage past;                  // kept only if the configuration states usage_half_life
   Amounts usage;                   // all that is bound below, stopping jobs included
@@ -151,9 +146,14 @@ struct QueueState {
 
   // Returns what occupies the guarantee: usage within it, and the room reserved for nominations.
   Amounts within_or_nominated() const { return within_usage + nominated_within; }
-  // Returns true if the budget is used up and says that this stops.
-  bool budget_stops(BudgetAction what) const {
-    return budget && budget_mark.percent >= 100 && budget->when_used_up == what;
+  const std::optional<BudgetState>& budget(BudgetKind kind) const { return budgets[static_cast<std::size_t>(kind)]; }
+  std::optional<BudgetState>& budget(BudgetKind kind) { return budgets[static_cast<std::size_t>(kind)]; }
+  // Returns the budget or grant that stops this, or null.
+  const BudgetState* stopped_by(BudgetAction what) const {
+    for (const auto& one : budgets) {
+      if (one && one->stops(what)) return &*one;
+    }
+    return nullptr;
   }
   bool is_leaf() const { return children.empty(); }
   bool limits_users() const {

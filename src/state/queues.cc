@@ -72,6 +72,18 @@ void State::configure_limits(QueueState& queue, const QueueConfig& config) {
       config.trust_domain.empty() ? queues_[queue.parent.index()].trust_domain : trust_domain_id(config.trust_domain);
 }
 
+namespace {
+
+// A mark of another budget says nothing of this one.
+void configure_budget(std::optional<BudgetState>& budget, const std::optional<BudgetConfig>& config) {
+  if (!config)
+    budget.reset();
+  else if (!budget || budget->config != *config)
+    budget = BudgetState{*config, {}};
+}
+
+}  // namespace
+
 // Sets the eviction terms of the queue. A term that it does not state is its parent's.
 void State::configure_eviction(QueueState& queue, const EvictionTermsConfig& terms) {
   const QueueState& parent = queues_[queue.parent.index()];
@@ -147,9 +159,8 @@ void State::configure_queues(const ClusterConfig& config) {
     queue_mut(parent).children.push_back(queue.id);
     configure_limits(queue, one);
     configure_eviction(queue, one.eviction);
-    // A mark of another budget says nothing of this one.
-    if (queue.budget != one.budget) queue.budget_mark = {};
-    queue.budget = one.budget;
+    configure_budget(queue.budget(BudgetKind::kBudget), one.budget);
+    configure_budget(queue.budget(BudgetKind::kGrant), one.grant);
     queue.admission = one.admission;
     if (queue.limits_lending) queue_mut(parent).keepers.push_back(queue.id);
     roomier_.insert(queue.id);
@@ -160,10 +171,9 @@ void State::configure_queues(const ClusterConfig& config) {
     queue.guarantee_decay_ms = 0;
     queue.eviction = of_cluster;
     queue.evictions = {};
-    queue.budget.reset();
+    queue.budgets = {};
     queue.admission.clear();
     queue.own_admission.clear();
-    queue.budget_mark = {};
     forget_guarantee_use(queue);
   }
 }

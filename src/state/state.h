@@ -144,14 +144,17 @@ struct SavedMoney {
   std::vector<std::pair<QueueId, BudgetMark>> marks;
   std::vector<QuantityReported> reports = {};
   std::vector<BillCorrected> corrections = {};
+  std::vector<std::pair<QueueId, BudgetMark>> grant_marks = {};
   bool empty() const {
-    return price_version == 0 && closed.empty() && marks.empty() && reports.empty() && corrections.empty();
+    return price_version == 0 && closed.empty() && marks.empty() && reports.empty() && corrections.empty() &&
+           grant_marks.empty();
   }
   static constexpr auto fields() {
     return field_list(field("prices", &SavedMoney::prices), field("price_version", &SavedMoney::price_version),
                       field("closed", &SavedMoney::closed), field("marks", &SavedMoney::marks),
                       field_if_set("reports", &SavedMoney::reports),
-                      field_if_set("corrections", &SavedMoney::corrections));
+                      field_if_set("corrections", &SavedMoney::corrections),
+                      field_if_set("grant_marks", &SavedMoney::grant_marks));
   }
 };
 
@@ -457,6 +460,7 @@ class State {
 
   SavedMoney saved_money() const;
   bool load_money(SavedMoney money);  // false: it is of no state
+  bool load_marks(BudgetKind kind, const std::vector<std::pair<QueueId, BudgetMark>>& marks);  // likewise
   template <class Writer>
   void write(Writer& out) const;  // everything that is state: used by save() and digest()
 

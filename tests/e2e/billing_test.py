@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Prices and bills on a real server: a price book is compared, applied and refused with the place of its mistakes; a bill
-adds up, is tried with other prices, is a used-up budget stops starts and kills nothing."""
+adds up, is tried with other prices, is a used-up budget stops starts and kills nothing; a grant ends at its end."""
 import csv
 import datetime
 import io
@@ -354,12 +354,50 @@ def budgets_are_watched_where_a_model_has_no_price(server):
     assert "budgets in money are not watched" not in berth(server, "status").stdout
 
 
+def a_grant_ends_at_its_end_and_kills_nothing(server):
+    now = datetime.datetime.now(datetime.timezone.utc)
+    until = now + datetime.timedelta(seconds=8)
+    at_end = until.strftime("%Y-%m-%dT%H:%M:%S.") + f"{until.microsecond // 1000:03}Z"
+
+    def apply(grant):
+        return berth(server, "apply", "--file", price_file(server, "granted.yaml",
+                                                 CONFIG.replace("green: {}", "green: {grant: {%s}}" % grant)))
+
+    period = f"from: {now:%Y-%m-%d}, until: {at_end}, when_used_up: stop-starting"
+    early = apply(f"gpu_hours: 5, from: 2020-01-01, until: {at_end}")
+    assert early.returncode != 0 and "queue 'green'.grant.from: 2020-01-01" in early.stderr, early.stderr
+    paid = apply(f"money: 5, {period}")
+    assert paid.returncode != 0 and "no prices are in force" in paid.stderr, paid.stderr
+    backwards = apply("gpu_hours: 5, from: 2026-12-01, until: 2026-11-01")
+    assert "granted.yaml:5:" in backwards.stderr and "lies not after from" in backwards.stderr, backwards.stderr
+    applied = apply(f"gpu_hours: 1000, {period}")
+    assert applied.returncode == 0, applied.stderr
+    shown = berth(server, "config").stdout
+    assert at_end in shown, shown
+    job = {"queue": "green", "gpus": 2, "command": ["sleep", "60"]}
+    first = server.ask("POST", "/v1/jobs", job)["id"]
+    deadline = time.monotonic() + 60
+    ends = []
+    while time.monotonic() < deadline and not ends:
+        ends = [event for event in server.ask("GET", "/v1/events?from=1&limit=1000")["items"]
+                if event["kind"] == "budget-marked" and event.get("ended")]
+        time.sleep(0.2)
+    assert len(ends) == 1 and ends[0]["of"] == "grant" and ends[0]["until"] == at_end, ends
+    late = datetime.datetime.fromisoformat(ends[0]["time"].replace("Z", "+00:00")) - until
+    assert datetime.timedelta(0) <= late + datetime.timedelta(milliseconds=1) < datetime.timedelta(seconds=3), late
+    second = server.ask("POST", "/v1/jobs", job)["id"]
+    time.sleep(1)
+    assert server.ask("GET", f"/v1/jobs/{first}")["phase"] == "running"
+    why = berth(server, "why", str(second)).stdout
+    assert "the grant of queue green ended on " + at_end in why, why
+
+
 def main():
     cases = [a_bill_adds_up_and_is_tried_with_other_prices, an_invoice_as_csv_and_as_a_journal_adds_up_to_its_total,
              what_runs_off_peak_is_discounted_by_a_line_of_its_own, what_others_measure_is_on_the_bill_once,
              a_correction_with_a_key_counts_once, a_lender_is_not_told_who_borrowed,
              every_line_opens_down_to_its_events, a_budget_that_is_used_up_stops_starts_and_kills_nothing,
-             budgets_are_watched_where_a_model_has_no_price]
+             budgets_are_watched_where_a_model_has_no_price, a_grant_ends_at_its_end_and_kills_nothing]
     failed = 0
     for case in cases:
         server = started()

@@ -77,6 +77,15 @@ http::Response stale_answer(std::uint64_t expected, std::uint64_t in_force) {
   return response;
 }
 
+// Returns when the first event was stored, if the configuration has grants, which are checked against it.
+std::optional<Timestamp> log_begin_for(const ClusterConfig& config, Service& service) {
+  const bool asks = std::any_of(config.queues.begin(), config.queues.end(),
+                                [](const QueueConfig& one) { return one.grant.has_value(); });
+  if (!asks) return std::nullopt;
+  const auto first = service.events(1, 1);
+  return first && !first->empty() ? std::optional(first->front().time) : std::nullopt;
+}
+
 void put_config(Service& service, const Request& request, const Responder& responder) {
   auto config = decode_config(request);
   if (!config) {
@@ -88,8 +97,9 @@ void put_config(Service& service, const Request& request, const Responder& respo
     responder.fail(version.error());
     return;
   }
+  const auto log_begins = log_begin_for(*config, service);
   service.submit(
-      origin_of(request), ApplyConfig{std::move(*config), request.subject, *version},
+      origin_of(request), ApplyConfig{std::move(*config), request.subject, *version, log_begins},
       [responder, expected = version->value_or(0)](const Result<control::Reply>& reply) {
         if (!reply) {
           responder.fail(reply.error());
@@ -159,12 +169,14 @@ void diff_config(Service& service, const Request& request, const Responder& resp
   }
   ConfigInForce in_force;
   json::object document;
+  const auto log_begins = log_begin_for(*config, service);
   service.read([&](const View& view) {
     in_force = {view.state.file_config(), view.state.config_version(), view.state.queue_edits()};
     const std::vector<QueueMove> moves = control::moves_of(view.state, *config);
     const QueueEdits kept = view.state.edits_after(*config, moves);
     follow(moves, in_force.config);
-    control::ConfigConsequences consequences = control::consequences_of(view.state, with_edits(*config, kept));
+    control::ConfigConsequences consequences =
+        control::consequences_of(view.state, with_edits(*config, kept), log_begins);
     if (auto ok = control::check_file_under(kept, *config, view.now); !ok && !consequences.refusal)
       consequences.refusal = ok.error();
     add_consequences(view.state, consequences, document);

@@ -186,6 +186,15 @@ Schema budget() {
                         {"when_used_up?", word_of<BudgetAction>("tell if absent.")}}));
 }
 
+Schema grant() {
+  return closed(object("What they may use from then until then; one of money and gpu_hours.",
+                       {{"money?", amount("In the currency of the price book.")},
+                        {"gpu_hours?", amount("GPU-hours, more than 0.")},
+                        {"from", time("When it begins.")},
+                        {"until", time("When it ends.")},
+                        {"when_used_up?", word_of<BudgetAction>("Also once it has ended; tell if absent.")}}));
+}
+
 Schema queue_settings() {
   return closed(
       object("A queue; {}: without any limit. A bare name in YAML, or null, is the same.",
@@ -200,6 +209,7 @@ Schema queue_settings() {
               {"guarantee_decay?", duration("So long without use halves the idle part of its guarantee.")},
               {"eviction?", eviction()},
               {"budget?", budget()},
+              {"grant?", grant()},
               {"admission?", map("What the jobs below it have to keep to, by name.", reference("RuleSettings"))},
               {"max_jobs_per_user?", integer("Jobs of one user that run below it, at most.", 0, kMost32)},
               {"max_gpus_per_user?", amount("GPUs of one user's jobs below it, at most.")},

@@ -233,7 +233,27 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "cluster.yaml:1:14: queues.a: there is no key 'parent'; known are guaranteed, max, lending_limit, moved_from, "
        "weight, "
        "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
-       "attained_service, guarantee_decay, eviction, budget, admission, queues"},
+       "attained_service, guarantee_decay, eviction, budget, grant, admission, queues"},
+      {"queues: {a: {grant: {gpu_hours: 5, from: 2026-12-01, until: 2026-11-01}}}\n",
+       "cluster.yaml:1:61: queue 'a'.grant.until: 2026-11-01T00:00:00.000Z lies not after from; a grant ends after it "
+       "begins"},
+      {"queues: {a: {grant: {gpu_hours: 5, money: 5, from: 2026-11-01, until: 2026-12-01}}}\n",
+       "cluster.yaml:1:21: queues.a.grant: a grant is money or gpu_hours, not both; leave one out"},
+      {"queues: {a: {grant: {from: 2026-11-01, until: 2026-12-01}}}\n",
+       "cluster.yaml:1:21: queues.a.grant: a grant needs money or gpu_hours, such as gpu_hours: 20000"},
+      {"queues: {a: {grant: {gpu_hours: 5, from: 2026-11-01}}}\n",
+       "cluster.yaml:1:21: queues.a.grant: until is missing; a grant has an end: {from: 2026-11-01, until: "
+       "2027-03-01}"},
+      {"queues: {a: {grant: {gpu_hours: -5, from: 2026-11-01, until: 2026-12-01}}}\n",
+       "cluster.yaml:1:33: queues.a.grant.gpu_hours: -5 is negative; give 0 or more"},
+      {"queues: {a: {grant: {gpu_hours: 0, from: 2026-11-01, until: 2026-12-01}}}\n",
+       "cluster.yaml:1:33: queues.a.grant.gpu_hours: it is more than 0; to let nothing run, set max to 0"},
+      {"queues: {a: {grant: {gpu_hours: 99999999999999999999, from: 2026-11-01, until: 2026-12-01}}}\n",
+       "cluster.yaml:1:33: queues.a.grant.gpu_hours: 99999999999999999999 is too large"},
+      {"queues: {a: {grant: {gpu_hours: 5, from: 2026-11-31, until: 2026-12-01}}}\n",
+       "cluster.yaml:1:42: queues.a.grant.from: '2026-11-31' is not an instant; give one such as 2026-11-21T08:15:30Z"},
+      {"queues: {a: {budget: {gpu_hours: 5, until: 2026-12-01}}}\n",
+       "cluster.yaml:1:37: queues.a.budget: there is no key 'until'; known are money, gpu_hours, when_used_up"},
       {"queues: {a: {admission: {r: {mode: dryrun, digest: true}}}}\n",
        "cluster.yaml:1:36: queues.a.admission.r.mode: 'dryrun' is none of enforce, warn, dry-run; did you mean "
        "'dry-run'?"},
@@ -248,7 +268,7 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "cluster.yaml:1:14: queues.a: there is no key 'apart'; known are guaranteed, max, lending_limit, moved_from, "
        "weight, "
        "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
-       "attained_service, guarantee_decay, eviction, budget, admission, queues"},
+       "attained_service, guarantee_decay, eviction, budget, grant, admission, queues"},
       {"pools: [{name: a, apart: node}]\n", "cluster.yaml:1:19: pools[0]: 'apart' is now 'trust_domain_isolation'"},
       {"scheduling: {holds: 1}\n", "cluster.yaml:1:14: scheduling: 'holds' is now 'backfill_reservations'"},
       {"scheduling: {hold_after: 1d}\n", "cluster.yaml:1:14: scheduling: 'hold_after' is now 'backfill_after'"},

@@ -248,7 +248,8 @@ class ConfigReader {
           {"attained_service", [&](const Value& v) { read_attained_service(v, queue); }},
           {"guarantee_decay", [&](const Value& v) { read_guarantee_decay(v, queue); }},
           {"eviction", [&](const Value& v) { read_eviction(v, queue); }},
-          {"budget", [&](const Value& v) { read_budget(v, queue); }},
+          {"budget", [&](const Value& v) { read_budget(v, queue.budget.emplace()); }},
+          {"grant", [&](const Value& v) { read_grant(v, queue); }},
           {"admission",
            [&](const Value& v) { queue.admission = read_admission(v, "queue '" + queue.path + "'.admission"); }},
           {"queues", [&](const Value& v) { below = &v.node(); }},
@@ -278,21 +279,44 @@ class ConfigReader {
       places_.note("queue '" + queue.path + "'.eviction." + entry.key + " ", entry.at);
   }
 
-  static void read_budget(const Value& value, QueueConfig& queue) {
-    BudgetConfig& budget = queue.budget.emplace();
-    value.map({
+  static std::vector<Key> budget_keys(BudgetConfig& budget) {
+    return {
         {"money", [&](const Value& v) { budget.money_micro = read_money(v, kMostBudgetMicro); }},
         {"gpu_hours",
          [&](const Value& v) {
            budget.gpu_milli_hours = v.milli();
-           if (budget.gpu_milli_hours == 0) v.refuse("a budget is more than 0; to let nothing run, set max to 0");
+           if (budget.gpu_milli_hours == 0) v.refuse("it is more than 0; to let nothing run, set max to 0");
          }},
         {"when_used_up", [&](const Value& v) { budget.when_used_up = v.word<BudgetAction>(); }},
-    });
-    const bool both = value.node().find("money") != nullptr && value.node().find("gpu_hours") != nullptr;
-    const bool none = value.node().find("money") == nullptr && value.node().find("gpu_hours") == nullptr;
-    if (both) value.refuse("a budget is money or gpu_hours, not both; leave one out");
-    if (none) value.refuse("a budget needs money or gpu_hours, such as gpu_hours: 20000");
+    };
+  }
+
+  // `what` is "budget" or "grant".
+  static void check_amount_of(const Value& value, const std::string& what) {
+    const bool money = value.node().find("money") != nullptr;
+    const bool hours = value.node().find("gpu_hours") != nullptr;
+    if (money && hours) value.refuse("a " + what + " is money or gpu_hours, not both; leave one out");
+    if (!money && !hours) value.refuse("a " + what + " needs money or gpu_hours, such as gpu_hours: 20000");
+  }
+
+  static void read_budget(const Value& value, BudgetConfig& budget) {
+    value.map(budget_keys(budget));
+    check_amount_of(value, "budget");
+  }
+
+  void read_grant(const Value& value, QueueConfig& queue) {
+    BudgetConfig& grant = queue.grant.emplace();
+    std::vector<Key> keys = budget_keys(grant);
+    keys.push_back({"from", [&](const Value& v) { grant.from = v.time().value_or(Timestamp{}); }});
+    keys.push_back({"until", [&](const Value& v) { grant.until = v.time().value_or(Timestamp{}); }});
+    value.map(keys);
+    check_amount_of(value, "grant");
+    for (const char* key : {"from", "until"}) {
+      if (value.node().find(key) == nullptr)
+        value.refuse(std::string(key) + " is missing; a grant has an end: {from: 2026-11-01, until: 2027-03-01}");
+      else
+        places_.note("queue '" + queue.path + "'.grant." + key, value.node().find(key)->at);
+    }
   }
 
   std::vector<AdmissionRule> read_admission(const Value& value, const std::string& words) {

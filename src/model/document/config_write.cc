@@ -45,10 +45,21 @@ Node eviction_node(const EvictionTermsConfig& terms) {
   return map;
 }
 
+// The day alone where it begins then.
+std::string instant_text(Timestamp time) {
+  const std::string text = to_iso8601(time);
+  constexpr std::string_view kMidnight = "T00:00:00.000Z";
+  return text.ends_with(kMidnight) ? text.substr(0, text.size() - kMidnight.size()) : text;
+}
+
 Node budget_node(const BudgetConfig& budget) {
   Node map = map_node();
   if (budget.money_micro != 0) map.set("money", plain_node(money_text(budget.money_micro)));
   if (budget.gpu_milli_hours != 0) map.set("gpu_hours", plain_node(milli_text(budget.gpu_milli_hours)));
+  if (budget.kind() == BudgetKind::kGrant) {
+    map.set("from", plain_node(instant_text(budget.from)));
+    map.set("until", plain_node(instant_text(budget.until)));
+  }
   map.set("when_used_up", string_node(name_of(budget.when_used_up)));
   return map;
 }
@@ -72,6 +83,7 @@ Node queue_node(const QueueConfig& queue, Defaults defaults) {
   if (queue.attained_service) map.set("attained_service", attained_service_node(*queue.attained_service));
   if (queue.eviction != plain.eviction) map.set("eviction", eviction_node(queue.eviction));
   if (queue.budget) map.set("budget", budget_node(*queue.budget));
+  if (queue.grant) map.set("grant", budget_node(*queue.grant));
   if (!queue.admission.empty()) map.set("admission", admission_node(queue.admission));
   return map;
 }

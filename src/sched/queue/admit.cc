@@ -22,7 +22,7 @@ std::optional<Reason> over_quota(const State& state, const JobState& job, const 
 bool depends_on_model(const State& state, QueueId queue) {
   for (QueueId id = queue; id.valid(); id = state.queue(id).parent) {
     const state::QueueState& q = state.queue(id);
-    if (!q.keepers.empty() || q.budget_stops(BudgetAction::kStopBorrowing)) return true;
+    if (!q.keepers.empty() || q.stopped_by(BudgetAction::kStopBorrowing) != nullptr) return true;
     for (std::size_t dim = kDimGpuEquivalent; dim < kDims; ++dim) {
       if (q.max[dim] != kUnlimited) return true;
     }

@@ -179,14 +179,15 @@ std::optional<Reason> over_lending(const State& state, QueueId queue, const Amou
 std::optional<Reason> over_budget(const State& state, QueueId queue, const Amounts& asked) {
   for (QueueId id = queue; id.valid(); id = state.queue(id).parent) {
     const QueueState& q = state.queue(id);
-    const bool stops = q.budget_stops(BudgetAction::kStopStarting) ||
-                       (q.budget_stops(BudgetAction::kStopBorrowing) && !within_guarantee(state, queue, asked));
-    if (!stops) continue;
+    const state::BudgetState* stops = q.stopped_by(BudgetAction::kStopStarting);
+    if (stops == nullptr) stops = q.stopped_by(BudgetAction::kStopBorrowing);
+    if (stops == nullptr) continue;
+    if (stops->config.when_used_up == BudgetAction::kStopBorrowing && within_guarantee(state, queue, asked)) continue;
     Reason reason;
-    reason.code = ReasonCode::kBudget;
+    reason.code = stops->config.kind() == BudgetKind::kBudget ? ReasonCode::kBudget : ReasonCode::kGrant;
     reason.queue = id;
-    reason.used = q.budget_mark.used;
-    reason.limit = q.budget_mark.limit;
+    reason.used = stops->mark.used;
+    reason.limit = stops->mark.limit;
     return reason;
   }
   return std::nullopt;

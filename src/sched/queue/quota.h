@@ -38,8 +38,8 @@ std::optional<Reason> over_user_gpus(const state::QueueState& queue, const std::
 std::optional<Reason> over_lending(const state::State& state, QueueId queue, const Amounts& asked,
                                    const Amounts& in_burst);
 
-// Returns the refusal of the first queue on the quota path whose budget is used up and stops a start or growth of
-// `asked`: any, or one beyond the guarantees.
+// Returns the refusal of the first queue on the quota path with a budget or grant that is used up or has ended, and
+// stops a start or growth of `asked`: any, or one beyond the guarantees.
 std::optional<Reason> over_budget(const state::State& state, QueueId queue, const Amounts& asked);
 
 // Returns true if `asked` more at `queue` would be inside its guarantee. Nominations count as used.

@@ -64,6 +64,7 @@ constexpr auto kDirectives = std::to_array<Directive>({
     {.verb = "share", .names = "QUEUE", .fewest = 1, .most = 1},
     {.verb = "prices"},
     {.verb = "invoice", .names = "[QUEUE]", .most = 1},
+    {.verb = "budgets"},
     {.verb = "jobs"},
     {.verb = "queues"},
 });
@@ -75,7 +76,8 @@ constexpr auto kClusterLines = std::to_array<Directive>({
      .fewest = 1,
      .most = 1,
      .options = "guaranteed max lending moved-from weight policy domain thresholds promote-after jobs-per-user "
-                "gpus-per-user submitted-per-user guarantee-decay min-runtime cooldown grace evictions-per-hour"},
+                "gpus-per-user submitted-per-user guarantee-decay min-runtime cooldown grace evictions-per-hour "
+                "budget grant"},
     {.verb = "pool",
      .names = "POOL",
      .fewest = 1,

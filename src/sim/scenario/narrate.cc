@@ -41,6 +41,19 @@ std::string guarantee_text(const ResourceAmounts& amounts) {
   return text;
 }
 
+// "grant of a: 80 % used, 6.4 of 8 GPU-hours"
+std::string mark_text(const BudgetMarked& mark, const state::State& state) {
+  const auto& budget = state.queue_at(mark.queue)->budget(mark.of);
+  const bool money = budget && budget->config.is_money();
+  const auto amount = [&](std::int64_t n) { return money ? money_text(n) : document::milli_text(n); };
+  const std::string used =
+      amount(mark.used) + " of " + amount(mark.limit) + " " + (money ? state.prices().currency : "GPU-hours");
+  const std::string head = std::string(name_of(mark.of)) + " of " + mark.queue;
+  if (mark.ended) return head + " has ended, " + used + " were used";
+  if (mark.percent == 0) return head + " is set back, " + used + " are used";
+  return head + ": " + std::to_string(mark.percent) + " % are used, " + used;
+}
+
 // Returns the job whose backfill reservation ends with the event.
 JobId job_without_reservation(const Event& event) {
   if (const auto* nominated = std::get_if<Nominated>(&event)) return nominated->job;
@@ -245,6 +258,8 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
          (grown->guaranteed ? ", within its guarantee" : ", borrowed"));
     charges_[grown->job].push_back({tasks_[grown->job], grown->within});
     tasks_[grown->job] += grown->placements.size();
+  } else if (const auto* mark = std::get_if<BudgetMarked>(&event)) {
+    line(mark_text(*mark, durable));
   } else if (const auto* guarantee = std::get_if<GuaranteeChanged>(&event)) {
     line("guarantee of queue " + guarantee->queue +
          (guarantee->restored ? " restored to " : " lowered from " + guarantee_text(guarantee->from) + " to ") +

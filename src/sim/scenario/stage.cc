@@ -67,6 +67,7 @@ Stage::Done Stage::act(const Line& line, const std::vector<std::string>& below) 
   if (verb == "advise") return tell_advice(), Done();
   if (verb == "share") return explain_share(line);
   if (verb == "invoice") return tell_invoice(line);
+  if (verb == "budgets") return mark_budgets();
   if (verb == "exit") return exit(line);
   if (verb == "gpu") return gpu_health(line);
   if (verb == "image") return change_images(line);

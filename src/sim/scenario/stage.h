@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "sim/scenario/directives.h"
 #include "sim/scenario/words.h"
+#include "sim/world/budgets.h"
 #include "sim/world/world.h"
 
 namespace berth::sim {
@@ -53,6 +54,7 @@ class Stage : private Witness {
   void tell_advice();
   Done apply_prices(const std::vector<std::string>& below);
   Done tell_invoice(const Line& line);
+  Done mark_budgets();
   Done on_job(const Line& line);
   void list_jobs();
   void list_queues();
@@ -96,6 +98,7 @@ class Stage : private Witness {
   std::vector<std::string> said_;
   ClusterConfig config_;
   World world_;
+  Budgets budgets_;
 };
 
 }  // namespace berth::sim

@@ -40,6 +40,45 @@ Result<void> read_eviction_terms(const Line& line, EvictionTermsConfig& terms) {
   return read_option(line, "evictions-per-hour", parse_count, terms.evictions_per_hour);
 }
 
+// "gpu-hours:20,when-used-up:stop-starting", of a grant with "from:1h,until:5h" in scenario time.
+Result<void> read_budget(const Line& line, const char* key, std::optional<BudgetConfig>& budget) {
+  const std::string* text = line.option(key);
+  if (text == nullptr) return {};
+  BudgetConfig& read = budget.emplace();
+  const auto take = [&](const auto& parsed, auto& into) -> Result<void> {
+    if (!parsed) return invalid(std::string(key) + ": " + parsed.error().message);
+    into = *parsed;
+    return {};
+  };
+  for (const std::string& part : split(*text, ',')) {
+    const std::size_t colon = std::min(part.find(':'), part.size());
+    const std::string word = part.substr(0, colon);
+    const std::string value = colon < part.size() ? part.substr(colon + 1) : std::string();
+    Result<void> ok;
+    if (word == "gpu-hours") {
+      ok = take(parse_milli(value), read.gpu_milli_hours);
+    } else if (word == "money") {
+      ok = take(parse_milli(value), read.money_micro);
+      const auto micro = try_multiply(read.money_micro, 1000);
+      if (!micro) return invalid(std::string(key) + ": " + shown(part) + " is too much");
+      read.money_micro = *micro;
+    } else if (word == "from") {
+      ok = take(parse_instant(value), read.from);
+    } else if (word == "until") {
+      ok = take(parse_instant(value), read.until);
+    } else if (word == "when-used-up" && enum_from_name<BudgetAction>(value)) {
+      read.when_used_up = *enum_from_name<BudgetAction>(value);
+    } else {
+      return invalid(std::string(key) + ": " + shown(part) +
+                     " is none of gpu-hours:8, money:50, from:1h, until:5h, when-used-up:stop-starting");
+    }
+    if (!ok) return ok;
+  }
+  if ((read.money_micro == 0) == (read.gpu_milli_hours == 0))
+    return invalid(std::string(key) + ": give gpu-hours or money, such as gpu-hours:8");
+  return {};
+}
+
 Result<void> read_queue(const Line& line, ClusterConfig& config) {
   QueueConfig queue;
   queue.path = line.names.front();
@@ -61,6 +100,8 @@ Result<void> read_queue(const Line& line, ClusterConfig& config) {
   }
   if (auto ok = read_attained_service(line, queue); !ok) return ok;
   if (auto ok = read_eviction_terms(line, queue.eviction); !ok) return ok;
+  if (auto ok = read_budget(line, "budget", queue.budget); !ok) return ok;
+  if (auto ok = read_budget(line, "grant", queue.grant); !ok) return ok;
   if (const std::string* old = line.option("moved-from")) queue.moved_from = *old;
   if (const std::string* domain = line.option("domain")) queue.trust_domain = *domain;
   if (auto ok = read_enum(line, "policy", queue.policy); !ok) return ok;

@@ -45,6 +45,14 @@ Stage::Done Stage::apply_prices(const std::vector<std::string>& below) {
   return {};
 }
 
+// Looks what is used of budgets and grants, as the server does all the time.
+Stage::Done Stage::mark_budgets() {
+  auto marks = budgets_.look(world_.durable(), world_.log(), world_.now());
+  if (!marks) return marks.error();
+  for (BudgetMarked& mark : *marks) ask(MarkBudget{std::move(mark)});
+  return {};
+}
+
 Stage::Done Stage::tell_invoice(const Line& line) {
   const std::string queue = line.names.empty() ? std::string() : line.names.front();
   if (world_.durable().queue_at(queue) == nullptr) return invalid("no queue " + shown(queue));

@@ -14,6 +14,7 @@ const kReasons: Record<string, string> = {
   'quota-lent-out': 'idle GPUs are kept back by a lending limit',
   'user-limit': 'a limit per user is used up',
   budget: 'a budget is used up',
+  grant: 'a grant is used up or has ended',
   'behind-queue-head': 'the first job of its queue goes first',
   'would-delay-reservation': 'free GPUs are reserved for a job before it',
   'waits-for-victims': 'others are leaving to make room for it',
