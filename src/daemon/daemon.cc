@@ -268,8 +268,8 @@ class Daemon::Impl {
   Result<void> make_backend(const state::State& state) {
     if (options_.kubernetes) {
       auto made = make_kubernetes_backend(
-          *options_.kubernetes, std::move(credentials_), options_.data_dir, [this] { return clock_.now(); },
-          end_for_lost_lease);
+          *options_.kubernetes, (options_.config ? *options_.config : state.config()).topology_levels,
+          std::move(credentials_), options_.data_dir, [this] { return clock_.now(); }, end_for_lost_lease);
       if (!made) return made.error();
       backend_ = std::move(*made);
       return {};

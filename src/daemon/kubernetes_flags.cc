@@ -104,11 +104,9 @@ Result<backend::Credentials> read_credentials(const KubernetesFlags& flags) {
   return credentials;
 }
 
-Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(const KubernetesFlags& flags,
-                                                                  backend::Credentials credentials,
-                                                                  const std::string& data_dir,
-                                                                  std::function<Timestamp()> now,
-                                                                  std::function<void(const Error&)> end_process) {
+Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
+    const KubernetesFlags& flags, std::vector<std::string> levels, backend::Credentials credentials,
+    const std::string& data_dir, std::function<Timestamp()> now, std::function<void(const Error&)> end_process) {
   auto labels = read_topology_labels(flags.topology_labels);
   if (!labels) return labels.error();
   const auto id = id_of_directory(data_dir);
@@ -121,6 +119,7 @@ Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(const Kubernet
   options.seed = Hasher().add(options.identity).digest();
   options.cluster.cell = flags.cell;
   options.cluster.topology = std::move(*labels);
+  options.cluster.levels = std::move(levels);
   auto devices = read_device_resources(flags.device_resources);
   if (!devices) return devices.error();
   options.cluster.devices = std::move(*devices);

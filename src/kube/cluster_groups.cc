@@ -296,6 +296,8 @@ std::optional<JobSpec> Cluster::Impl::spec_of(const std::string& name, const std
   // Else as the terms of its queue say: a tenant who borrows does not choose how long it keeps what it has.
   if (wish.saves_on_signal) job.checkpoint.grace_s = wish.grace_s;
   job.ports = wish.ports;
+  why = {"NotSchedulable", put_terms(pods, job)};
+  if (!why.text.empty()) return {};
   job.retries =
       wish.owner_kind.empty() || pods.size() == 1 ? 0 : kMaxRetries;  // its controller decides when to give up
   std::map<std::string, std::string> roles;                           // of the task groups
@@ -315,6 +317,40 @@ std::optional<JobSpec> Cluster::Impl::spec_of(const std::string& name, const std
     job.groups.push_back(std::move(one));
   }
   return job;
+}
+
+// Returns the level of the topology whose domains are nodes with one value of the label; empty: none.
+std::string Cluster::Impl::level_of(const std::string& key) const {
+  if (key == "kubernetes.io/hostname") return "node";
+  const auto found = std::find(options_.topology.begin(), options_.topology.end(), key);
+  const auto index = static_cast<std::size_t>(found - options_.topology.begin());
+  return index < options_.levels.size() ? options_.levels[index] : std::string();
+}
+
+// Gives the job the labels and terms of its pods. They hold for all tasks of a job, so the pods of a gang with terms
+// have to have the same ones. Returns what of it cannot be obeyed.
+std::string Cluster::Impl::put_terms(const std::vector<Pod*>& pods, JobSpec& job) const {
+  const PodTerms& first = pods.front()->object.wish.terms;
+  const auto same = [&](const Pod* pod) { return pod->object.wish.terms == first; };
+  if (!std::all_of(pods.begin(), pods.end(), same)) {
+    const auto has = [](const Pod* pod) { return pod->object.wish.terms.has_terms(); };
+    if (std::none_of(pods.begin(), pods.end(), has)) return {};
+    return "required affinity between pods is not supported in a gang whose pods differ in labels or terms";
+  }
+  job.labels = first.labels;
+  const auto put = [this](const std::vector<PodTerm>& terms, std::vector<AffinityTerm>& into) -> std::string {
+    for (const PodTerm& term : terms) {
+      const std::string level = level_of(term.key);
+      if (level.empty())
+        return "topologyKey " + shown(term.key, 80) +
+               " of required affinity between pods is not supported: give kubernetes.io/hostname or one of "
+               "--topology-labels";
+      into.push_back({term.labels, level, true});
+    }
+    return {};
+  };
+  std::string problem = put(first.near, job.affinity);
+  return problem.empty() ? put(first.apart, job.anti_affinity) : problem;
 }
 
 // Submits the group's job if as many pods wait as it needs.

@@ -198,6 +198,8 @@ class Cluster::Impl {
   std::string queue_of(const Pod& pod, std::string& why) const;
   std::string why_not_its_class(const Pod& pod) const;
   TaskGroup task_group_of(const Pod& pod) const;
+  std::string put_terms(const std::vector<Pod*>& pods, JobSpec& job) const;
+  std::string level_of(const std::string& key) const;
   Usage foreign_use(const Pod& pod) const;
   void count_foreign(Pod& pod);
   void observe_owner(const std::string& id, Workload workload, bool deleted);

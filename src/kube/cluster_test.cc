@@ -193,7 +193,8 @@ TEST_CASE("a namespace uses the queues that its annotation names, and no others"
 TEST_CASE("what berth does not understand is told on the pod and not scheduled") {
   const std::vector<std::pair<std::string, std::string>> specs = {
       {R"("topologySpreadConstraints":[{"whenUnsatisfiable":"DoNotSchedule"}])", "topologySpreadConstraints"},
-      {R"("affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{}]}})", "podAntiAffinity"},
+      {R"("affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchExpressions":[{"key":"a","operator":"Exists"}]}}]}})",
+       "podAntiAffinity with the operator Exists for a"},
       {R"("resourceClaims":[{"name":"g"}])", "resourceClaims"},
       {R"("affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"Near","values":["v"]}]}]}}})",
        "node affinity"},

@@ -96,11 +96,6 @@ void read_nodes(const json::object& pod, PodWish& wish) {
 
 // Names what decides where a pod may run and berth does not do yet: it is refused, not ignored.
 void refuse_what_is_not_supported(const json::object& pod, PodWish& wish) {
-  constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
-  for (const std::string_view kind : {"podAffinity", "podAntiAffinity"}) {
-    const json::array* terms = array_at(pod, {"spec", "affinity", kind, kRequired});
-    if (terms != nullptr && !terms->empty()) refuse(wish, "required " + std::string(kind) + " is not supported");
-  }
   for (const json::object* constraint : objects_at(pod, {"spec", "topologySpreadConstraints"})) {
     if (text_at(*constraint, {"whenUnsatisfiable"}) != "ScheduleAnyway")
       refuse(wish, "topologySpreadConstraints with DoNotSchedule are not supported");
@@ -238,6 +233,8 @@ Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler,
   read_ports(pod, object.wish);
   read_terms(pod, object);
   refuse_what_is_not_supported(pod, object.wish);
+  object.wish.terms = read_pod_terms(pod);
+  if (!object.wish.terms.problem.empty()) refuse(object.wish, object.wish.terms.problem + " is not supported");
   object.claims = claims_of(pod);
   if (object.claims.size() > kMostClaims)
     refuse(object.wish, "it has " + std::to_string(object.claims.size()) + " PersistentVolumeClaims; the most is " +

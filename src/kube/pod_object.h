@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "kube/device.h"
 #include "kube/node_rule.h"
+#include "kube/pod_affinity.h"
 #include "kube/volume_object.h"
 #include "kube/workload.h"
 #include "model/effect.h"
@@ -48,6 +49,7 @@ struct PodWish {
   std::string pod_group;  // name of its PodGroup; empty: none
   Labels node_selector;
   std::optional<NodeRule> affinity;  // required node affinity that labels cannot say
+  PodTerms terms;                    // between pods
   std::vector<Toleration> tolerations;
   std::vector<std::int32_t> ports;
   TopologyConstraint topology;

@@ -167,6 +167,34 @@ def mig_instances_are_counted_by_the_name_of_their_resource(cluster, kubeconfig)
         assert len(fleet.bound("whole")) == 2, "no whole GPU is left, and a part is none"
 
 
+def pods_keep_away_from_each_other_by_host_and_by_zone(cluster, kubeconfig):
+    def apart(app, key="kubernetes.io/hostname", kind="podAntiAffinity"):
+        return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}]}}
+    zone = "topology.kubernetes.io/zone"
+    with Fleet(cluster, kubeconfig) as fleet:
+        zones = {}
+        for name in ("z1", "z1", "z2"):
+            node, = fleet.add_nodes(1, labels={zone: name, "topology.kubernetes.io/rack": name + "-r"})
+            zones[node] = name
+        pod = fleet.pod("x", 1, {"app": "web"}, affinity=apart("web"))
+        pod["spec"]["restartPolicy"] = "Always"
+        cluster.make(f"/apis/apps/v1/namespaces/{fleet.namespace}/deployments", {
+            "metadata": {"name": "web"}, "spec": {"replicas": 4, "selector": {"matchLabels": {"app": "web"}}, "template": {
+                "metadata": {"labels": {"app": "web"}}, "spec": pod["spec"]}}})
+        assert {node_of(pod) for pod in fleet.wait_bound("web", 3)} == set(zones), fleet.states()
+        waiting, = [pod["metadata"]["name"] for pod in fleet.pods("web") if not node_of(pod)]
+        fleet.wait_reason(waiting, ".")
+        fleet.make(*[fleet.pod(f"zonal-{number}", 1, {"app": "zonal"}, affinity=apart("zonal", zone)) for number in range(3)])
+        assert sorted(zones[node_of(pod)] for pod in fleet.wait_bound("zonal", 2)) == ["z1", "z2"], fleet.states()
+        fleet.make(fleet.pod("beside", 1, affinity=apart("cache", kind="podAffinity")))
+        time.sleep(2)
+        assert not fleet.bound("beside"), "there is no cache yet"
+        fleet.make(fleet.pod("cache", 1, {"app": "cache"}))
+        assert node_of(fleet.wait_bound("beside", 1)[0]) == node_of(fleet.wait_bound("cache", 1)[0])
+        assert len(fleet.bound("web")) == 3 and len(fleet.bound("zonal")) == 2, fleet.states()
+
+
 def a_deleted_node_s_gang_runs_elsewhere(cluster, kubeconfig):
     with Fleet(cluster, kubeconfig) as fleet:
         first, = fleet.add_nodes(1)
@@ -337,6 +365,7 @@ if __name__ == "__main__":
                    a_job_runs_and_completes, a_cordoned_node_gets_nothing, a_taint_keeps_out_who_does_not_tolerate_it,
                    required_node_affinity_is_obeyed_with_every_operator,
                    mig_instances_are_counted_by_the_name_of_their_resource,
+                   pods_keep_away_from_each_other_by_host_and_by_zone,
                    a_deleted_node_s_gang_runs_elsewhere, a_drained_node_s_pods_run_elsewhere, a_deployment_s_pods_come_and_go,
                    a_namespace_may_go_under_a_running_gang, foreign_pods_leave_less_room,
                    pods_bound_by_others_meanwhile_are_not_counted_twice,
