@@ -243,9 +243,6 @@ class Service {
   // The arithmetic of a queue's share, one sentence for each step.
   virtual Result<std::vector<std::string>> explain_share(const std::string& queue) = 0;
 
-  // Passes a signal on to every rank of the tasks that run now. Nothing of berth's own state changes, so it is no
-  // event: it is told once, and what a task does about it is seen by its exit. kConflict: nothing of the job runs.
-  virtual Result<void> signal(JobId job, std::int32_t signal) = 0;
   virtual Result<UsageReport> usage(Timestamp from, Timestamp to) = 0;
   // The bill of a queue and all below it for a month, job by job: until now, if it is not over. A closed month is
   // billed as it was closed, unless the question brings prices of its own.

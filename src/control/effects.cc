@@ -223,6 +223,17 @@ void add_bound(const State& state, const JobState& job, Seq by, std::vector<Effe
   }
 }
 
+// Not in force: it is told once, and not again after a restart.
+void add_signals(const State& state, const JobState& job, std::int32_t signal, std::vector<Effect>& effects) {
+  if (!job.attempt) return;
+  for (std::uint32_t i = 0; i < job.attempt->tasks.size(); ++i) {
+    const state::TaskState& task = job.attempt->tasks[i];
+    if (task.phase == TaskPhase::kExited) continue;
+    const TaskKey key{job.id, job.attempt->number, i, task.incarnation};
+    effects.emplace_back(SignalTask{key, state.node(task.placement.node).spec.name, signal});
+  }
+}
+
 // Adds all effects that are in force for the node. A node that registers again may have missed effects while it was
 // silent.
 void add_all_on(const State& state, NodeId node, std::vector<Effect>& effects) {
@@ -257,6 +268,8 @@ std::vector<Effect> effects_of(const State& state, std::span<const EventRecord> 
       const JobState* job = state.job(asked->job);
       if (job != nullptr && job->attempt && job->attempt->stop && job->attempt->stop->forced)
         add_stops(state, *job, effects);
+    } else if (const auto* sent = std::get_if<JobSignalled>(&record.event)) {
+      if (const JobState* job = state.job(sent->job)) add_signals(state, *job, sent->signal, effects);
     } else if (const auto* forced = std::get_if<StopForced>(&record.event)) {
       const JobState* job = current(state, forced->job, forced->attempt);
       if (job != nullptr) add_stops(state, *job, effects);

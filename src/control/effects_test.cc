@@ -4,6 +4,7 @@
 #include <map>
 
 #include "control/hand_driven_fleet.h"
+#include "control/iteration.h"
 
 namespace berth::control {
 namespace {
@@ -112,6 +113,29 @@ TEST_CASE_FIXTURE(EffectsFleet, "a cancelled job is stopped by its user, also wh
   command(CancelJob{id, "ann"});
   REQUIRE_EQ(made(JobCancelRequested{id, "ann"}).size(), 1);
   CHECK(std::get<KillTask>(made(JobCancelRequested{id, "ann"}).front()).cause == StopCause::kUser);
+}
+
+TEST_CASE_FIXTURE(EffectsFleet, "a user's signal goes once to each task that runs, and changes nothing of the state") {
+  const JobId id = submit(job("research", 1));
+  IterationMemory memory;
+  const std::vector<Command> commands{SignalJob{id, 10, "ann"}};
+  const auto no_cycle = [](state::State&, Timestamp) { return Plan(); };
+  const auto sent = [&] { return run_iteration(state, now, commands, memory, no_cycle); };
+  const auto refused = sent();
+  REQUIRE_FALSE(refused.replies.front());
+  CHECK(refused.replies.front().error().code == ErrorCode::kConflict);
+  CHECK(refused.records.empty());
+  decide(StartDecision{id, {place(id, "n1", 0)}});
+  const std::size_t in_force = all_effects(state).size();
+  const auto iteration = sent();
+  REQUIRE(iteration.replies.front());
+  const auto made = effects_of(state, iteration.records);
+  REQUIRE_EQ(made.size(), 1);
+  const auto& signal = std::get<SignalTask>(made.front());
+  CHECK(signal.key == TaskKey{id, 1, 0, 1});
+  CHECK_EQ(signal.signal, 10);
+  CHECK_FALSE(signal.cause);
+  CHECK_EQ(all_effects(state).size(), in_force);
 }
 
 TEST_CASE_FIXTURE(EffectsFleet, "a stop that is cancelled is told as starts of what runs") {

@@ -371,6 +371,9 @@ Result<Reply> on(Batch& batch, const CancelJob& command) {
   return Reply{.job = command.job};
 }
 
+// The user of an event that follows from the one before it, such as those of an array's elements.
+constexpr const char* kFollows = "berth";
+
 // Returns the job and its current replicas or elements.
 std::vector<JobId> with_parts(const State& state, const JobState& job) {
   std::vector<JobId> all{job.id};
@@ -394,10 +397,12 @@ Result<Reply> on(Batch& batch, const HoldJob& command) {
   if (command.held && (job->attempt || serves(batch.state(), *job))) {
     return conflict("job " + std::to_string(job->id.value()) + " is running; only a pending job can be held");
   }
+  bool first = true;
   for (const JobId id : with_parts(batch.state(), *job)) {
     const JobState& part = *batch.state().job(id);
     if (part.attempt || part.held == command.held) continue;  // running elements of an array run on
-    batch.emit(JobHoldChanged{id, command.held, command.user});
+    batch.emit(JobHoldChanged{id, command.held, first ? command.user : kFollows});
+    first = false;
   }
   return Reply{.job = command.job};
 }
@@ -411,11 +416,22 @@ Result<Reply> on(Batch& batch, const PrioritizeJob& command) {
   }
   bool unchanged = true;
   for (const JobId id : with_parts(batch.state(), *job)) {
-    if (batch.state().job(id)->priority == command.priority) continue;
-    batch.emit(JobPriorityChanged{id, command.priority, command.user});
+    const std::int32_t before = batch.state().job(id)->priority;
+    if (before == command.priority) continue;
+    batch.emit(JobPriorityChanged{id, command.priority, unchanged ? command.user : kFollows, before});
     unchanged = false;
   }
   return Reply{.job = command.job, .unchanged = unchanged};
+}
+
+Result<Reply> on(Batch& batch, const SignalJob& command) {
+  const JobState* job = batch.state().job(command.job);
+  if (job == nullptr) return no_such_job(command.job, batch.state());
+  const auto runs = [](const state::TaskState& task) { return task.phase != TaskPhase::kExited; };
+  if (!job->attempt || std::none_of(job->attempt->tasks.begin(), job->attempt->tasks.end(), runs))
+    return conflict("nothing of job " + std::to_string(command.job.value()) + " runs now");
+  batch.emit(JobSignalled{command.job, command.signal, command.user});
+  return Reply{.job = command.job};
 }
 
 Result<Reply> on(Batch& batch, const MoveJob& command, const FindMoveTarget& move_target = {}) {

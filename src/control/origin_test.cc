@@ -6,6 +6,7 @@
 
 #include "control/hand_driven_fleet.h"
 #include "control/iteration.h"
+#include "policy/audit.h"
 
 namespace berth::control {
 namespace {
@@ -44,6 +45,35 @@ TEST_CASE("the first event of a command has its origin, and what follows from it
   CHECK_EQ(records.front().by.request, "r-1");
   CHECK_EQ(records.front().by.queue, "a");
   CHECK_EQ(std::count_if(records.begin(), records.end(), [](const auto& one) { return !one.by.empty(); }), 1);
+}
+
+TEST_CASE("a change of an array is one entry of the audit, and those of its elements follow from it") {
+  AskedFleet fleet;
+  JobSpec array = HandDrivenFleet::job("a", 1);
+  array.kind = JobKind::kArray;
+  array.array_size = 3;
+  const JobId id = fleet.submit(array);
+  REQUIRE_GE(fleet.state.children().at(id).size(), 1);
+  const auto entries_of = [&](const Command& command) {
+    std::vector<policy::AuditEntry> entries;
+    std::size_t events = 0;
+    for (const EventRecord& record : fleet.records_of({command})) {
+      ++events;
+      if (auto entry = policy::audit_entry(record)) entries.push_back(std::move(*entry));
+    }
+    CHECK_GE(events, 2);
+    return entries;
+  };
+  for (const Command& command : {Command(PrioritizeJob{id, 7, "ann"}), Command(HoldJob{id, true, "ann"})}) {
+    const auto entries = entries_of(command);
+    REQUIRE_EQ(entries.size(), 1);
+    CHECK_EQ(entries.front().job, id);
+    CHECK_EQ(entries.front().queue, "a");
+    CHECK_EQ(entries.front().by.subject, "token:ci");
+  }
+  const auto again = entries_of(PrioritizeJob{id, 9, "ann"});
+  REQUIRE_EQ(again.size(), 1);
+  CHECK_EQ(again.front().changes.front().before, "7");
 }
 
 TEST_CASE("a command that is refused or changes nothing leaves its origin to no other") {

@@ -58,7 +58,6 @@ Result<api::Forecast> PastService::forecast(const Command&, const policy::Subjec
 Result<api::QueuePreview> PastService::preview(const Command&, const policy::Subject&) { return only_reads(); }
 api::CapacityReport PastService::capacity(std::int64_t) { return {}; }
 api::AdviceReport PastService::advice() { return {}; }
-Result<void> PastService::signal(JobId, std::int32_t) { return only_reads(); }
 Result<billing::OpenedLine> PastService::open_line(const api::LineQuestion& question) {
   auto facts = facts_for_bill(past_.state, {"", question.month}, past_.time);
   if (!facts) return facts.error();

@@ -203,26 +203,6 @@ Result<std::vector<std::string>> DaemonService::explain_share(const std::string&
   return lines;
 }
 
-Result<void> DaemonService::signal(JobId id, std::int32_t signal) {
-  std::vector<Effect> effects;
-  Result<void> found = not_found("no such job " + std::to_string(id.value()));
-  reader_.read([&](state::State& state, const billing::Meter&) {
-    const state::JobState* job = state.job(id);
-    if (job == nullptr) return;
-    found = conflict("nothing of job " + std::to_string(id.value()) + " runs now");
-    if (!job->attempt) return;
-    for (std::uint32_t i = 0; i < job->attempt->tasks.size(); ++i) {
-      const state::TaskState& task = job->attempt->tasks[i];
-      if (task.phase == TaskPhase::kExited) continue;
-      effects.emplace_back(SignalTask{
-          {id, job->attempt->number, i, task.incarnation}, state.node(task.placement.node).spec.name, signal});
-    }
-    if (!effects.empty()) found = {};
-  });
-  backend_.perform(effects);
-  return found;
-}
-
 Result<api::UsageReport> DaemonService::usage(Timestamp from, Timestamp to) {
   Result<api::UsageReport> report = api::UsageReport();
   reader_.read(

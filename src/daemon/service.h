@@ -38,7 +38,6 @@ class DaemonService final : public api::Service {
   api::CapacityReport capacity(std::int64_t idle_for_s) override;
   api::AdviceReport advice() override;
   Result<std::vector<std::string>> explain_share(const std::string& queue) override;
-  Result<void> signal(JobId job, std::int32_t signal) override;
   Result<api::UsageReport> usage(Timestamp from, Timestamp to) override;
   Result<billing::Invoice> bill(const api::BillQuestion& question) override;
   Result<billing::OpenedLine> open_line(const api::LineQuestion& question) override;

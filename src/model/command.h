@@ -49,6 +49,12 @@ struct MoveJob {
   bool lose_work = false;        // move it even if it cannot save its work
   std::string user;
 };
+// Passes a signal on to what the job runs now.
+struct SignalJob {
+  JobId job;
+  std::int32_t signal = 0;
+  std::string user;
+};
 struct CordonNode {
   std::string node;
   bool cordoned = true;
@@ -200,6 +206,6 @@ using Command =
                  ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited, ReportCheckpoint,
                  PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages, ConfirmClock, CreateToken, RevokeToken,
                  ApplyPrices, CloseMonth, CorrectBill, MarkBudget, SetQueue, UndoQueueChange, BindRole, BlockSubject,
-                 SetRules, NoteDenials, NoteLogRead, NoteSignIns, ReportQuantities>;
+                 SetRules, NoteDenials, NoteLogRead, NoteSignIns, ReportQuantities, SignalJob>;
 
 }  // namespace berth

@@ -121,9 +121,10 @@ struct JobPriorityChanged {
   JobId job;
   std::int32_t priority = 0;
   std::string user;
+  std::optional<std::int32_t> before = {};  // nothing: an event of an older release
   static constexpr auto fields() {
     return field_list(field("job", &JobPriorityChanged::job), field("priority", &JobPriorityChanged::priority),
-                      field("user", &JobPriorityChanged::user));
+                      field("user", &JobPriorityChanged::user), field_if_set("before", &JobPriorityChanged::before));
   }
 };
 
@@ -719,6 +720,17 @@ struct SignedIn {
   }
 };
 
+// A user's signal is passed on to every process that the job runs now, once. The state does not change.
+struct JobSignalled {
+  JobId job;
+  std::int32_t signal = 0;
+  std::string user;
+  static constexpr auto fields() {
+    return field_list(field("job", &JobSignalled::job), field("signal", &JobSignalled::signal),
+                      field("user", &JobSignalled::user));
+  }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
@@ -728,7 +740,7 @@ using Event =
                  MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged,
                  ClockConfirmed, TokenCreated, TokenRevoked, PricesApplied, MonthClosed, BillCorrected, BudgetMarked,
                  QueueChanged, QueueChangeEnded, RoleBound, SubjectBlocked, RulesSet, AccessDenied, LogRead, SignedIn,
-                 QuantityReported>;
+                 QuantityReported, JobSignalled>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -64,13 +64,19 @@ struct AuditWriter {
     change("held", event.held ? "false" : "true", event.held ? "true" : "false");
   }
   void on(const JobPriorityChanged& event) {
-    asked(Verb::kPrioritizeJob, event.user);
+    if (event.user != "berth") asked(Verb::kPrioritizeJob, event.user);
     entry.job = event.job;
-    set("priority", std::to_string(event.priority));
+    const auto before = event.before ? std::optional(std::to_string(*event.before)) : std::nullopt;
+    change("priority", before, std::to_string(event.priority));
   }
   void on(const JobCancelRequested& event) {
     if (event.user != "berth") asked(Verb::kStopJob, event.user);
     entry.job = event.job;
+  }
+  void on(const JobSignalled& event) {
+    asked(Verb::kStopJob, event.user);
+    entry.job = event.job;
+    set("signal", std::to_string(event.signal));
   }
   void on(const MoveOrdered& event) {
     asked(Verb::kMoveJob, event.user);

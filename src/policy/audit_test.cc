@@ -51,7 +51,9 @@ TEST_CASE("each change that was asked for is an entry with verb, queue, object a
            "manage-nodes / node:n1 status:lost");
   CHECK_EQ(said(submission_with_secrets()), "submit research/nlp job4 user:ada");
   CHECK_EQ(said(JobHoldChanged{JobId(4), true, "ada"}, of_job), "hold-job research job4 held:false->true");
+  CHECK_EQ(said(JobPriorityChanged{JobId(4), 7, "ada", -3}, of_job), "prioritize-job research job4 priority:-3->7");
   CHECK_EQ(said(JobPriorityChanged{JobId(4), 7, "ada"}, of_job), "prioritize-job research job4 priority:7");
+  CHECK_EQ(said(JobSignalled{JobId(4), 10, "ada"}, of_job), "stop-job research job4 signal:10");
   CHECK_EQ(said(JobCancelRequested{JobId(4), "ada"}, of_job), "stop-job research job4");
   CHECK_EQ(said(MoveOrdered{JobId(4), 1, {}, false, "ops"}, of_job), "move-job research job4");
   CHECK_EQ(said(CheckpointReported{JobId(4), 1, 30}, of_job), "report-checkpoint research job4 step:30");
@@ -116,6 +118,7 @@ TEST_CASE("an event of an older log, which has no origin, names the user that it
 TEST_CASE("what nobody asked for is no entry: what follows from a change, and reports of backends") {
   CHECK_FALSE(audit_entry(asked(TaskStarted{JobId(4), 1, 0, 1}, {})));
   CHECK_FALSE(audit_entry(asked(JobHoldChanged{JobId(4), true, "berth"}, {})));
+  CHECK_FALSE(audit_entry(asked(JobPriorityChanged{JobId(4), 7, "berth", 0}, {})));
   CHECK_FALSE(audit_entry(asked(NodeCordoned{NodeId(0), true, false, "berth", "", {}}, {})));
   CHECK_FALSE(audit_entry(asked(NodeStatusChanged{NodeId(0), NodeStatus::kLost, "silent", false}, {})));
   CHECK_FALSE(audit_entry(asked(CheckpointReported{JobId(4), 1, 30}, {})));

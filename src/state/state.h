@@ -452,6 +452,7 @@ class State {
   void on(const AccessDenied&) {}
   void on(const LogRead& event);
   void on(const SignedIn&) {}
+  void on(const JobSignalled&) {}
   void on(const PricesApplied& event);
   void on(const MonthClosed& event);
   void on(const BillCorrected& event);

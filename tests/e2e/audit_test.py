@@ -102,6 +102,33 @@ def changes_are_there_with_their_request_and_auditors_see_their_own_part():
     discard(server)
 
 
+def orders_to_jobs_are_there_with_subject_queue_verb_and_values():
+    server = started()
+    red, lead, aud = Subject(server, "red-ci", "red"), Subject(server, "red-lead", "red", "lead"), Subject(server, "aud", "red", "auditor")
+    job = submitted(red, "trap 'echo got it' USR1; echo of-the-job; while true; do sleep 0.1; done")
+    wait_for(lambda: "of-the-job" in red.raw(f"/v1/jobs/{job}/logs")[1])
+    before = red.ask("GET", f"/v1/jobs/{job}")["priority"]
+    assert lead.status("POST", f"/v1/jobs/{job}/signal", {"signal": 10}) == 200
+    wait_for(lambda: "got it" in red.raw(f"/v1/jobs/{job}/logs")[1])
+    server.stop()  # a restart tells all that is in force again, and not the signal
+    assert server.start(), server.tail()
+    time.sleep(1)
+    assert red.raw(f"/v1/jobs/{job}/logs")[1].count("got it") == 1, "sent again"
+    assert lead.status("POST", f"/v1/jobs/{job}/signal", {"signal": 9}) == 400
+    assert lead.berth("prioritize", str(job), "77").returncode == 0
+    assert lead.berth("cancel", str(job)).returncode == 0
+    wait_for(lambda: red.ask("GET", f"/v1/jobs/{job}")["phase"] == "finished")
+    assert lead.status("POST", f"/v1/jobs/{job}/signal", {"signal": 10}) in (404, 409)
+    seen = [entry for entry in aud.audit() if entry["subject"] == "token:red-lead"]
+    assert [(entry["verb"], entry["queue"], entry["job"]) for entry in seen] == [
+        ("stop-job", "red", job), ("prioritize-job", "red", job), ("stop-job", "red", job)], seen
+    assert seen[0]["changes"] == [{"key": "signal", "before": None, "after": "10"}], seen
+    assert seen[1]["changes"] == [{"key": "priority", "before": str(before), "after": "77"}], seen
+    shown = aud.berth("audit", "--verb", "prioritize-job").stdout
+    assert f"priority: {before} -> 77" in shown, shown
+    discard(server)
+
+
 def what_rules_and_terms_refuse_is_counted_as_denied():
     server = start_with(CONFIG.replace("red: {", "red: {admission: {small: {max_gpus: 2}}, queues: {nlp: {guaranteed: {gpus: 1}}}, "), ())
     red, org = Subject(server, "red-ci", "red/nlp"), Subject(server, "red-org", "red", "org-admin")
@@ -278,6 +305,7 @@ def collectors_follow_it_line_by_line():
 
 def main():
     return tally.run([changes_are_there_with_their_request_and_auditors_see_their_own_part,
+                      orders_to_jobs_are_there_with_subject_queue_verb_and_values,
                       what_rules_and_terms_refuse_is_counted_as_denied,
                       what_is_denied_is_counted_and_has_no_secret, a_tenant_sees_who_broke_the_glass,
                       sign_ins_are_there_those_that_fail_as_denied,

@@ -80,6 +80,24 @@ TEST_CASE("a change is in the log with the request that asked for it, and what f
   CHECK_EQ(entries[0].at("job").to_number<int>(), 1);
 }
 
+TEST_CASE("a signal and a new priority are entries with subject, queue, verb and values") {
+  AuditWorld world;
+  const auto ask = [&](const char* method, const char* target, const char* body) {
+    return world.client.call({.method = method, .target = target, .body = body, .user = "ann"}).status;
+  };
+  CHECK_EQ(ask("POST", "/v1/jobs/1/signal", R"({"signal":10})"), 200);
+  CHECK_EQ(ask("PUT", "/v1/jobs/1/priority", R"({"priority":70})"), 200);
+  CHECK_EQ(ask("PUT", "/v1/jobs/1/priority", R"({"priority":70})"), 200);  // changes nothing
+  const auto entries = world.audit("aud", "&subject=user:ann&queue=a");
+  REQUIRE_EQ(entries.size(), 3);
+  CHECK_EQ(AuditWorld::said(entries[1], "verb"), "stop-job");
+  CHECK_EQ(AuditWorld::said(entries[1].at("changes").at(0), "key"), "signal");
+  CHECK_EQ(AuditWorld::said(entries[1].at("changes").at(0), "after"), "10");
+  CHECK_EQ(AuditWorld::said(entries[2], "verb"), "prioritize-job");
+  CHECK_EQ(AuditWorld::said(entries[2].at("changes").at(0), "after"), "70");
+  CHECK(entries[2].at("changes").at(0).at("before").is_string());
+}
+
 TEST_CASE("what is denied is counted with subject, verb and object, also where it is answered as not there") {
   AuditWorld world;
   CHECK_EQ(world.client.call({.target = "/v1/jobs/1", .user = "bob"}).status, 404);

@@ -205,13 +205,6 @@ class FakeService : public Service {
     if (state.queue_at(queue) == nullptr) return not_found("no such queue");
     return std::vector<std::string>{"gpu-equivalents: 4 of 8 used = 50 %, over weight 2 = 25 % (dominant)"};
   }
-  Result<void> signal(JobId job, std::int32_t) override {
-    ++looks;
-    const state::JobState* found = state.job(job);
-    if (found == nullptr) return not_found("no such job");
-    if (!found->attempt) return conflict("nothing of the job runs");
-    return {};
-  }
   Result<UsageReport> usage(Timestamp from, Timestamp to) override {
     ++looks;
     UsageReport report{.from = from, .to = to, .rows = {}};

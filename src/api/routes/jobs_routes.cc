@@ -340,11 +340,8 @@ void signal_job(Service& service, const Request& request, const Responder& respo
     responder.fail(signal.error());
     return;
   }
-  if (auto passed_on = service.signal(id.value(), signal.value()); !passed_on) {
-    responder.fail(passed_on.error());
-    return;
-  }
-  responder.send(json_answer({{"id", id.value().value()}, {"unchanged", false}}));
+  service.submit(origin_of(request), SignalJob{id.value(), signal.value(), request.subject},
+                 answer_job_command(responder, id.value()));
 }
 
 Result<ReportCheckpoint> checkpoint_in(const Request& request, JobId job) {
@@ -570,7 +567,6 @@ void add_commands(http::Router& router, Service& service) {
       {.method = Method::kPost,
        .pattern = "/v1/jobs/{id}/signal",
        .access = Access::kToken,
-       .threads = http::Threads::kReads,
        .doc = {.operation_id = "signalJob",
                .summary = "Passes a signal on to every process that a job runs now.",
                .responses = {{.status = 200, .description = "It was passed on.", .schema = "JobChanged"},

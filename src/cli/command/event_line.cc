@@ -198,7 +198,12 @@ constexpr std::array kTellings{
     Telling{"job-submitted", &submitted},
     Telling{"job-hold-changed",
             [](const Json& e) { return job(e) + (is_true(e, "held") ? " held" : " released") + by(e); }},
-    Telling{"job-priority-changed", [](const Json& e) { return job(e) + " priority " + show(e, "priority") + by(e); }},
+    Telling{"job-priority-changed",
+            [](const Json& e) {
+              const std::string before = show(e, "before");
+              return job(e) + " priority " + (before.empty() ? "" : before + " -> ") + show(e, "priority") + by(e);
+            }},
+    Telling{"job-signalled", [](const Json& e) { return job(e) + " sent signal " + show(e, "signal") + by(e); }},
     Telling{"job-cancel-requested", [](const Json& e) { return job(e) + " to be cancelled" + by(e); }},
     Telling{"nominated", &nominated},
     Telling{"nomination-dropped",

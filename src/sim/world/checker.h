@@ -276,6 +276,7 @@ class Checker : public Witness {
   void on(const AccessDenied&) {}
   void on(const LogRead&) {}
   void on(const SignedIn&) {}
+  void on(const JobSignalled&) {}
   void on(const StartsSought&) { count("starts sought"); }
   void on(const ServiceUpdated& event);
   void on(const GuaranteeChanged& event);
