@@ -15,6 +15,7 @@
 #include "api/job_identities.h"
 #include "base/result.h"
 #include "base/timestamp.h"
+#include "billing/budget_marks.h"
 #include "billing/invoice.h"
 #include "control/batch.h"
 #include "control/handle.h"
@@ -247,6 +248,8 @@ class Service {
   // The bill of a queue and all below it for a month, job by job: until now, if it is not over. A closed month is
   // billed as it was closed, unless the question brings prices of its own.
   virtual Result<billing::Invoice> bill(const BillQuestion& question) = 0;
+  // What the queues have used in each of the periods until now, each without those below it.
+  virtual Result<std::vector<billing::PeriodUse>> used_in(const std::vector<Month>& periods) = 0;
   // The stretches of time and the events that a line of that bill is made of.
   virtual Result<billing::OpenedLine> open_line(const LineQuestion& question) = 0;
   // The time zone of that name, for off-peak windows; nothing if there is none.

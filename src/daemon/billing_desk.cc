@@ -60,6 +60,12 @@ std::string hash_of(const billing::Invoice& invoice) {
 
 }  // namespace
 
+std::size_t reports_before(const state::State& state, Timestamp month) {
+  const auto& reports = state.quantity_reports();
+  return static_cast<std::size_t>(
+      std::count_if(reports.begin(), reports.end(), [&](const auto& one) { return one.second.from < month; }));
+}
+
 BillingFacts billing_facts(const state::State& state, Timestamp now) {
   return {state.prices(), state.price_version(), state.closed_months(), now, std::numeric_limits<Seq>::max(), 0};
 }

@@ -34,6 +34,8 @@ struct BillingFacts {
   std::size_t past_reports = 0;  // for used_in(): quantities that were reported for months before this one
 };
 BillingFacts billing_facts(const state::State& state, Timestamp now);
+// Returns how many quantities were reported for the months before this one, and so can change what they come to.
+std::size_t reports_before(const state::State& state, Timestamp month);
 
 // How much is kept and read so that a line of a floor opens quickly: a mark is a ledger of one instant, from which the
 // log is read on.

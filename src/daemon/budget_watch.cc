@@ -33,13 +33,6 @@ std::vector<WatchedBudget> watched_in(const state::State& state) {
   return watched;
 }
 
-// Returns how many quantities were reported for the months before this one, and so can change what they come to.
-std::size_t reports_before(const state::State& state, Timestamp month) {
-  const auto& reports = state.quantity_reports();
-  return static_cast<std::size_t>(
-      std::count_if(reports.begin(), reports.end(), [&](const auto& one) { return one.second.from < month; }));
-}
-
 void tell(const BudgetMarked& mark) {
   const std::string of(name_of(mark.of));
   if (mark.ended)

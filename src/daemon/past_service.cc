@@ -64,6 +64,7 @@ Result<billing::OpenedLine> PastService::open_line(const api::LineQuestion& ques
   facts->last_seq = past_.state.last_seq();
   return past_.bills.open(question, *facts);
 }
+Result<std::vector<billing::PeriodUse>> PastService::used_in(const std::vector<Month>&) { return only_reads(); }
 Result<std::vector<PriceMistake>> PastService::price_mistakes(const PriceBook&) { return only_reads(); }
 Result<MonthClosed> PastService::closing(const std::string&) { return only_reads(); }
 Result<std::vector<EventRecord>> PastService::events(Seq, std::size_t) { return only_reads(); }

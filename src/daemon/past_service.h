@@ -38,6 +38,7 @@ class PastService final : public api::Service {
   Result<billing::Invoice> bill(const api::BillQuestion& question) override;
   Result<billing::OpenedLine> open_line(const api::LineQuestion& question) override;
   std::optional<TimeZone> time_zone(const std::string& name) override { return now_.time_zone(name); }
+  Result<std::vector<billing::PeriodUse>> used_in(const std::vector<Month>&) override;
   Result<std::vector<PriceMistake>> price_mistakes(const PriceBook& book) override;
   Result<MonthClosed> closing(const std::string& month) override;
   Result<std::vector<api::PastJob>> history(std::uint64_t before, std::size_t limit) override;

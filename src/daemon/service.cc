@@ -218,6 +218,15 @@ Result<billing::Invoice> DaemonService::bill(const api::BillQuestion& question) 
   return desk_.bill(question, *billing);
 }
 
+Result<std::vector<billing::PeriodUse>> DaemonService::used_in(const std::vector<Month>& periods) {
+  BillingFacts billing;
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    billing = billing_facts(state, now(state));
+    billing.past_reports = reports_before(state, month_at(billing.now).begin);
+  });
+  return desk_.used_in(periods, billing);
+}
+
 Result<billing::OpenedLine> DaemonService::open_line(const api::LineQuestion& question) {
   BillingFacts billing;
   reader_.read([&](state::State& state, const billing::Meter&) { billing = billing_facts(state, now(state)); });

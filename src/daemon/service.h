@@ -40,6 +40,7 @@ class DaemonService final : public api::Service {
   Result<std::vector<std::string>> explain_share(const std::string& queue) override;
   Result<api::UsageReport> usage(Timestamp from, Timestamp to) override;
   Result<billing::Invoice> bill(const api::BillQuestion& question) override;
+  Result<std::vector<billing::PeriodUse>> used_in(const std::vector<Month>& periods) override;
   Result<billing::OpenedLine> open_line(const api::LineQuestion& question) override;
   std::optional<TimeZone> time_zone(const std::string& name) override { return timezone::zone_of(name); }
   Result<std::vector<PriceMistake>> price_mistakes(const PriceBook& book) override;

@@ -323,6 +323,15 @@ def a_budget_that_is_used_up_stops_starts_and_kills_nothing(server):
     assert server.ask("GET", f"/v1/jobs/{first}")["phase"] == "running"
     why = berth(server, "why", str(second)).stdout
     assert "budget of queue blue is used up until" in why, why
+    lower = server.ask("GET", "/v1/config")["config"]
+    lower["queues"]["blue"]["budget"]["gpu_hours"] = 0.002
+    for method, path in (("PUT", "/v1/config"), ("POST", "/v1/config/diff")):
+        try:
+            told = server.ask(method, path, lower)["refusal"]
+        except Problem as refused:
+            assert refused.status == 400, refused
+            told = str(refused)
+        assert "blue'.budget.gpu_hours: 0.002 is less than was used since" in told, told
 
 
 def budgets_are_watched_where_a_model_has_no_price(server):

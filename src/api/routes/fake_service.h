@@ -224,6 +224,18 @@ class FakeService : public Service {
     ledger.look_ahead(now);
     return billing::make_invoice(ledger, {question.queue, *month, book, state.price_version()});
   }
+  Result<std::vector<billing::PeriodUse>> used_in(const std::vector<Month>& periods) override {
+    std::vector<billing::PeriodUse> all;
+    for (const Month& month : periods) {
+      billing::Ledger ledger(billing::window_of(month, {}));
+      for (const EventRecord& event : log) ledger.apply(event);
+      ledger.look_ahead(now);
+      const auto made = billing::make_invoice(ledger, {.queue = "", .month = month, .book = {}, .price_version = 0});
+      if (!made) return made.error();
+      all.push_back({billing::uses_of(*made), {}});
+    }
+    return all;
+  }
   // A line of job 1, whatever it is called.
   Result<billing::OpenedLine> open_line(const LineQuestion& question) override {
     ++looks;
