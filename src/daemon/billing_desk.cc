@@ -198,10 +198,17 @@ Result<billing::Invoice> BillingDesk::bill(const api::BillQuestion& question, co
   const auto month = month_asked(question.month, facts.now);
   if (!month) return month.error();
   const auto closed = facts.closed.find(month->name);
-  if (question.prices) return invoice({question.queue, *month, *question.prices, 0}, facts);
+  const auto known = [&](Result<billing::Invoice> made) {
+    if (made && made->lines.empty() && facts.queue_is_gone)
+      return Result<billing::Invoice>(not_found("no such queue '" + question.queue.substr(0, 200) +
+                                                "', neither now nor in " + month->name +
+                                                "; a past month has the names of that time"));
+    return made;
+  };
+  if (question.prices) return known(invoice({question.queue, *month, *question.prices, 0}, facts));
   const auto in_force = book_for(*month, facts);
   if (!in_force) return in_force.error();
-  auto made = invoice({question.queue, *month, in_force->book, in_force->version}, facts);
+  auto made = known(invoice({question.queue, *month, in_force->book, in_force->version}, facts));
   if (!made || closed == facts.closed.end()) return made;
   made->closed = closed->second.closed;
   made->number = number_of(month->name, question.queue);

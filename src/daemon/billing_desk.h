@@ -31,6 +31,7 @@ struct BillingFacts {
   std::map<std::string, state::ClosedMonth, std::less<>> closed;
   Timestamp now;
   Seq last_seq = std::numeric_limits<Seq>::max();  // what came later does not count
+  bool queue_is_gone = false;                      // for bill(): there is no such queue now
   std::size_t past_reports = 0;  // for used_in(): quantities that were reported for months before this one
 };
 BillingFacts billing_facts(const state::State& state, Timestamp now);

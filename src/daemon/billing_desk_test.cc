@@ -229,6 +229,25 @@ TEST_CASE("a month before the first event of the log is not closed") {
   CHECK(desk.closing("2026-10", facts).has_value());  // the log begins within it
 }
 
+TEST_CASE("a past month is billed by the names of that time, also to a queue that is gone") {
+  const RandomMonth month(1);
+  BillingDesk desk(month.log());
+  BillingFacts facts{odd_prices(), 1, {}, Timestamp{kBilled.end.ms + kDayOfBill}};
+  facts.queue_is_gone = true;
+  const auto all = desk.bill({"", "2026-11"}, facts);
+  REQUIRE(all.has_value());
+  REQUIRE_FALSE(all->lines.empty());
+  const std::string& queue = all->lines.front().queue;
+  const auto gone = desk.bill({queue, "2026-11"}, facts);
+  REQUIRE(gone.has_value());
+  CHECK_EQ(gone->lines.front().queue, queue);
+  const auto never = desk.bill({"never/there", "2026-11"}, facts);
+  REQUIRE_FALSE(never.has_value());
+  CHECK(never.error().code == ErrorCode::kNotFound);
+  facts.queue_is_gone = false;
+  CHECK(desk.bill({"never/there", "2026-11"}, facts)->lines.empty());
+}
+
 TEST_CASE("a month that is not closed and has corrections on its bill is found") {
   const RandomMonth month(1);
   BillingDesk desk(month.log());

@@ -70,8 +70,12 @@ Result<api::UsageReport> usage_of(const state::State& state, const billing::Mete
 }
 
 Result<BillingFacts> facts_for_bill(const state::State& state, const api::BillQuestion& question, Timestamp now) {
-  if (state.queue_at(question.queue) == nullptr) return no_such_queue(question.queue);
-  return billing_facts(state, now);
+  // A past month has the queues of that time, which may be gone or have other names: the bill tells.
+  const bool present = question.month.empty() || question.month == month_at(now).name;
+  if (present && state.queue_at(question.queue) == nullptr) return no_such_queue(question.queue);
+  BillingFacts facts = billing_facts(state, now);
+  facts.queue_is_gone = state.queue_at(question.queue) == nullptr;
+  return facts;
 }
 
 }  // namespace berth::daemon
