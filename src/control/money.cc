@@ -43,11 +43,14 @@ class BookInForceCheck {
   void check_currency() {
     if (state_.price_version() == 0 || state_.prices().currency == book_.currency) return;
     for (const QueueConfig& queue : state_.file_config().queues) {
-      if (!queue.budget || queue.budget->money_micro == 0) continue;
-      tell(book_.periods.size(), "currency",
-           "the budget of queue " + queue.path + " is in " + state_.prices().currency +
-               "; take the budgets in money away before the currency changes, or give them in GPU-hours");
-      return;
+      for (const std::optional<BudgetConfig>& budget : {queue.budget, queue.grant}) {
+        if (!budget || !budget->is_money()) continue;
+        const std::string kind(name_of(budget->kind()));
+        tell(book_.periods.size(), "currency",
+             "the " + kind + " of queue " + queue.path + " is in " + state_.prices().currency + "; take the " + kind +
+                 "s in money away before the currency changes, or give them in GPU-hours");
+        return;
+      }
     }
   }
 

@@ -109,7 +109,7 @@ TEST_CASE("prices that would leave something of an open month without a price ar
   says(two, "prices[1].gpus: nodes have GPUs of H100, and these prices have none for it");
 }
 
-TEST_CASE("the currency stays while a queue has a budget in it") {
+TEST_CASE("the currency stays while a queue has a budget or a grant in it") {
   BilledFleet fleet;
   fleet.command(ApplyPrices{book_with("H100"), "op"});
   QueueConfig limited = HandDrivenFleet::queue("a");
@@ -120,6 +120,13 @@ TEST_CASE("the currency stays while a queue has a budget in it") {
   const auto refused = fleet.try_command(ApplyPrices{dollars, "op"});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message.starts_with("currency: the budget of queue a is in EUR; take"));
+  limited.budget.reset();
+  limited.grant = BudgetConfig{5'000'000, 0, BudgetAction::kTell, from_iso8601("2026-11-01").value(),
+                               from_iso8601("2027-11-01").value()};
+  fleet.configure({limited, HandDrivenFleet::queue("b")});
+  CHECK(fleet.try_command(ApplyPrices{dollars, "op"})
+            .error()
+            .message.starts_with("currency: the grant of queue a is in EUR; take the grants in money away"));
   fleet.configure({HandDrivenFleet::queue("a"), HandDrivenFleet::queue("b")});
   fleet.command(ApplyPrices{dollars, "op"});
 }
