@@ -17,11 +17,12 @@ from server import Problem, berth_binary, discard, start_with
 
 skipped = 0
 
-CONFIG = """cluster: test
+GREEN = "green: {budget: {money: 1000000, when_used_up: tell}}"
+CONFIG = f"""cluster: test
 queues:
-  red: {guaranteed: {gpus: 4}}
-  blue: {budget: {gpu_hours: 0.001, when_used_up: stop-starting}}
-  green: {budget: {money: 1000000, when_used_up: tell}}
+  red: {{guaranteed: {{gpus: 4}}}}
+  blue: {{budget: {{gpu_hours: 0.001, when_used_up: stop-starting}}}}
+  {GREEN}
 """
 PRICES = """currency: EUR
 prices:
@@ -370,7 +371,7 @@ def a_grant_ends_at_its_end_and_kills_nothing(server):
 
     def apply(grant):
         return berth(server, "apply", "--file", price_file(server, "granted.yaml",
-                                                 CONFIG.replace("green: {}", "green: {grant: {%s}}" % grant)))
+                                                 CONFIG.replace(GREEN, "green: {grant: {%s}}" % grant)))
 
     period = f"from: {now:%Y-%m-%d}, until: {at_end}, when_used_up: stop-starting"
     early = apply(f"gpu_hours: 5, from: 2020-01-01, until: {at_end}")

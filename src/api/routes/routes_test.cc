@@ -227,10 +227,11 @@ TEST_CASE("what looks at the state, the log or files does not run on an I/O thre
     client.call(std::get<1>(entry));
     if (world.service.looks > before) CHECK(threads.at(id) != http::Threads::kIo);
   }
-  for (const char* command : {"submitJob", "putConfig", "drainNode"}) {
+  for (const char* command : {"submitJob", "cancelJob", "drainNode"}) {
     CHECK(threads.at(command) == http::Threads::kIo);
   }
-  for (const char* read : {"getSnapshot", "getAdvice", "getCapacity", "getMetrics", "listJobs"}) {
+  // A configuration asks what its budgets have used, which is read from the log.
+  for (const char* read : {"getSnapshot", "getAdvice", "getCapacity", "getMetrics", "listJobs", "putConfig"}) {
     CHECK(threads.at(read) == http::Threads::kLongReads);
   }
 }
