@@ -107,8 +107,15 @@ def a_service_account_signs_in_by_the_discovery_of_its_api_server(cluster, kubec
         forged = token[:-20] + ("A" * 20)
         assert "signature" in door.submit(forged, code=6)
         admin = door.server.token
-        entries = [json.loads(line) for line in door.berth(admin, "audit", "--subject", ACCOUNT, "-o", "json").splitlines()]
-        assert {("sign-in", "issuer"), ("submit", "issuer")} <= {(one["verb"], one["proof"]) for one in entries}, entries
+
+        def audit():
+            return door.berth(admin, "audit", "--subject", ACCOUNT, "-o", "json")
+
+        def audited():  # a sign-in is written a second later
+            entries = [json.loads(line) for line in audit().splitlines()]
+            return {("sign-in", "issuer"), ("submit", "issuer")} <= {(one["verb"], one["proof"]) for one in entries}
+
+        wait_until(audited, audit, 20)
         door.berth(admin, "revoke", "--subject", ACCOUNT)
         assert "was ended here" in door.submit(token, code=6)
 
