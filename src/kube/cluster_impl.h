@@ -112,8 +112,10 @@ class Cluster::Impl {
     TaskPhase phase = TaskPhase::kWaitsForPod;
     std::string pod;
     Timestamp since;
-    bool own = false;      // its pod is made for it
-    bool missing = false;  // own: its pod is not there, and is to be made again
+    bool own = false;        // its pod is made for it
+    bool missing = false;    // own: its pod is not there, and is to be made again
+    std::uint64_t look = 0;  // own: the request whose answer says whether its pod is there; answers to others are old
+    Timestamp denied_since = Timestamp::never();  // own: berth has no right to make it
     bool started_told = false;
     bool stopping = false;
     bool marked = false;  // its pod says that it is disrupted
@@ -303,12 +305,13 @@ class Cluster::Impl {
   void send_service(const TaskKey& key, const Task& task);
   void look_for_own(const TaskKey& key, Task& task);
   void own_look_answered(const TaskKey& key, Task& task, int status, std::string_view body);
+  void create_denied(const TaskKey& key, Task& task, const std::string& why);
   void tick_own(const TaskKey& key, Task& task);
   void watch_stuck(Pod& pod);
   void sweep_own();
 
   // requests
-  void send(Request request, Asked asked, const TaskKey& task);
+  std::uint64_t send(Request request, Asked asked, const TaskKey& task);
   void send_binding(const TaskKey& key, const Task& task, const Pod& pod);
   void send_look(const TaskKey& key, const Pod& pod);
   void send_delete(const TaskKey& key, Task& task, const Pod& pod);

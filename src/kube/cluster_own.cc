@@ -13,7 +13,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMostBody = 1 << 20;  // what the API server stores
+constexpr std::size_t kMostBody = 1 << 20;                       // what the API server stores
+constexpr std::string_view kNoRight = "cannot create resource";  // what its authorizer, and no admission, says
 
 json::object object_of(std::string_view body) {
   boost::system::error_code error;
@@ -42,6 +43,7 @@ void Cluster::Impl::create(const TaskKey& key, Task& task) {
   std::string body = json::serialize(pod_of(task.start, options_.own, taints, options_.scheduler, options_.log));
   task.phase = TaskPhase::kBinding;
   task.missing = false;
+  task.look = 0;
   task.since = now_;
   if (body.size() > kMostBody)
     return exit_task(key, task, {ExitReason::kStartFailed, 1, "its command and environment are larger than 1 MiB"});
@@ -52,15 +54,24 @@ void Cluster::Impl::create_answered(const TaskKey& key, Task& task, int status, 
   if (task.phase != TaskPhase::kBinding) return;
   if (status == 200 || status == 201) return made(key, task, text_at(object_of(body), {"metadata", "uid"}));
   if (status == 0 || status == 409 || status == 429 || status >= 500) return look_for_own(key, task);
-  exit_task(key, task,
-            {ExitReason::kStartFailed, 1,
-             "the API server refused its pod (" + std::to_string(status) +
-                 "): " + shown(text_at(object_of(body), {"message"}), 500)});
+  const std::string why = "the API server refused its pod (" + std::to_string(status) +
+                          "): " + shown(text_at(object_of(body), {"message"}), 500);
+  if (status == 403 && why.find(kNoRight) != std::string::npos) return create_denied(key, task, why);
+  exit_task(key, task, {ExitReason::kStartFailed, 1, why});
+}
+
+// An API server that has just started has not read its roles yet, and denies what it will allow a moment later.
+void Cluster::Impl::create_denied(const TaskKey& key, Task& task, const std::string& why) {
+  constexpr std::int64_t kPatienceMs = 60'000;
+  if (task.denied_since.is_never()) task.denied_since = now_;
+  if (now_ - task.denied_since >= kPatienceMs) return exit_task(key, task, {ExitReason::kStartFailed, 1, why});
+  task.missing = true;  // made again by tick
 }
 
 // The watch shows the pod, or has shown it.
 void Cluster::Impl::made(const TaskKey& key, Task& task, const std::string& uid) {
   task.pod = uid;
+  task.look = 0;
   task.since = now_;
   send_service(key, task);
 }
@@ -77,7 +88,8 @@ void Cluster::Impl::send_service(const TaskKey& key, const Task& task) {
 
 void Cluster::Impl::look_for_own(const TaskKey& key, Task& task) {
   task.since = now_;
-  send({0, Method::kGet, own_path(task) + "/" + name_of_pod(key, options_.log), "", "", true}, Asked::kLook, key);
+  task.look =
+      send({0, Method::kGet, own_path(task) + "/" + name_of_pod(key, options_.log), "", "", true}, Asked::kLook, key);
 }
 
 // Decides by the pod itself whether it was made.

@@ -85,6 +85,53 @@ TEST_CASE("a pod whose making had no answer is found, or made again") {
   }
 }
 
+TEST_CASE("an answer from before the pod was made does not say that it was deleted") {
+  Own api;
+  int looks = 0;
+  std::uint64_t second_look = 0;
+  api.shows = false;
+  api.fault = [&](const Request& request) -> Answer {
+    if (request.method == Method::kPost && api.posts() == 1) return {0, ""};
+    if (request.method != Method::kGet || ++looks > 2) return api.serve(request);
+    if (looks == 2) second_look = request.id;
+    return looks == 1 ? Answer{0, ""} : Answer{ApiStandIn::kOnItsWay, ""};
+  };
+  const StartTask start = Own::start_of(7);
+  api.start(start);
+  api.pass(20);  // the pod is made after a third look
+  REQUIRE_EQ(api.posts(), 2);
+  REQUIRE(second_look != 0);
+  api.cluster().answered(second_look, 404, "not found", api.now());
+  api.settle();
+  CHECK(api.exit_of(start.key) == nullptr);
+  api.shows = true;
+  api.list();
+  api.run_all();
+  api.settle();
+  CHECK(api.is_running(start.key));
+  CHECK_EQ(api.pods_.size(), 1);
+}
+
+TEST_CASE("an API server that has not read its roles yet is asked again for a minute") {
+  for (const bool for_ever : {false, true}) {
+    CAPTURE(for_ever);
+    Own api;
+    api.fault = [&](const Request& request) -> Answer {
+      if (request.method != Method::kPost || !request.path.ends_with("/pods")) return api.serve(request);
+      if (!for_ever && api.posts() > 2) return api.serve(request);
+      return {403, R"({"message":"pods is forbidden: User \"berth\" cannot create resource \"pods\""})"};
+    };
+    const StartTask start = Own::start_of(7);
+    api.start(start);
+    api.pass(50);
+    CHECK(api.exit_of(start.key) == nullptr);
+    CHECK_EQ(api.pods_.size(), for_ever ? 0 : 1);
+    api.pass(20);
+    REQUIRE_EQ(api.exit_of(start.key) != nullptr, for_ever);
+    if (for_ever) CHECK_NE(api.exit_of(start.key)->message.find("cannot create"), std::string::npos);
+  }
+}
+
 TEST_CASE("a server that is killed after a start makes the pod once in all") {
   for (const bool seen : {true, false}) {
     CAPTURE(seen);

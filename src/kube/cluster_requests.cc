@@ -19,10 +19,12 @@ std::string seconds_of(Timestamp time) { return to_iso8601(time).substr(0, 19) +
 
 }  // namespace
 
-void Cluster::Impl::send(Request request, Asked asked, const TaskKey& task) {
+// Returns the id of the request.
+std::uint64_t Cluster::Impl::send(Request request, Asked asked, const TaskKey& task) {
   request.id = next_id_++;
   calls_[request.id] = {asked, task};
   output_.requests.push_back(std::move(request));
+  return output_.requests.back().id;
 }
 
 void Cluster::Impl::send_binding(const TaskKey& key, const Task& task, const Pod& pod) {

@@ -92,7 +92,8 @@ class Fleet:
             print(self.cluster.kubectl("get", "nodes,pods", "-n", self.namespace, "-o", "wide"))
             for job in self.cluster.items(f"/apis/batch/v1/namespaces/{self.namespace}/jobs"):
                 print(job["metadata"]["name"], json.dumps(job["status"]))
-            print(self.berth("jobs", code=None), self.berth("nodes", code=None), "\n".join(self.server.tail().splitlines()[-25:]))
+            print(self.berth("jobs", "--all", code=None), self.berth("nodes", code=None))
+            print(self.berth("events", code=None), "\n".join(self.server.tail().splitlines()[-25:]))
         except Exception as error:  # whatever it is, the first failure is what counts
             print("(could not look:", error, ")")
 
