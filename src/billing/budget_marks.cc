@@ -4,20 +4,18 @@
 #include <array>
 #include <limits>
 
+#include "model/queue_path.h"
+
 namespace berth::billing {
 namespace {
 
 constexpr std::array kBudgetMarks{100, 80, 50};
 constexpr std::int64_t kMsOfHour = 3'600'000;
 
-bool is_of(const std::string& queue, const std::string& top) {
-  return queue == top || (queue.starts_with(top) && queue[top.size()] == '/');
-}
-
 std::int64_t used_of(const WatchedBudget& one, const QueueUses& uses) {
   Int128 used = 0;
   for (auto use = uses.lower_bound(one.queue); use != uses.end() && use->first.starts_with(one.queue); ++use) {
-    if (is_of(use->first, one.queue))
+    if (is_at_or_below(use->first, one.queue))
       used += one.budget.is_money() ? use->second.money_micro : use->second.gpu_milli_ms;
   }
   if (!one.budget.is_money()) used /= kMsOfHour;

@@ -10,13 +10,10 @@
 #include "base/checked.h"
 #include "billing/line_group.h"
 #include "model/quantity_report.h"
+#include "model/queue_path.h"
 
 namespace berth::billing {
 namespace {
-
-bool is_at_or_below(const std::string& queue, const std::string& top) {
-  return top.empty() || queue == top || (queue.starts_with(top) && queue[top.size()] == '/');
-}
 
 std::int64_t narrowed_amount(Int128 amount) {
   BERTH_CHECK(amount <= std::numeric_limits<std::int64_t>::max() && amount >= std::numeric_limits<std::int64_t>::min());

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "model/document/limit_setting.h"
+#include "model/queue_path.h"
 
 namespace berth::control {
 
@@ -19,10 +20,6 @@ using document::limit_text;
 std::string above(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
-}
-
-bool is_at_or_below(const std::string& path, const std::string& top) {
-  return path == top || path.starts_with(top + "/");
 }
 
 std::string resource_of(const std::string& key) { return key.substr(key.find('.') + 1); }

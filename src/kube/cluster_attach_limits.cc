@@ -21,7 +21,8 @@ void Cluster::Impl::limit_attaching(const std::string& node, AttachLimits limits
   if (const auto found = nodes_.find(node); found != nodes_.end()) update_node(node, found->second);
 }
 
-// Returns how many volumes of each limited driver the pod brings.
+// Returns how many volumes of each limited driver the pod brings, rounded down to a power of two, so that a tenant
+// cannot make any number of labels. What that lets pass is found before the pod is bound.
 std::map<std::string, std::int64_t> Cluster::Impl::attaching_of(const Pod& pod) const {
   std::map<std::string, std::int64_t> counts;
   if (limited_drivers_.empty()) return counts;
@@ -29,6 +30,8 @@ std::map<std::string, std::int64_t> Cluster::Impl::attaching_of(const Pod& pod) 
     const ClaimVerdict verdict = verdict_of(pod, claim);
     if (limited_drivers_.contains(verdict.driver)) ++counts[verdict.driver];
   }
+  for (auto& [driver, count] : counts)
+    count = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(count)));
   return counts;
 }
 
@@ -56,24 +59,17 @@ bool Cluster::Impl::can_attach(const Node& node, const std::string& driver, std:
   return static_cast<std::int64_t>(attached_to(name, driver).size()) + count <= limit->second;
 }
 
-// Counts are rounded down to a power of two, so that a tenant cannot make any number of labels. What that lets pass is
-// found before the pod is bound.
 Labels Cluster::Impl::attaching_labels(const Pod& pod) const {
   Labels labels;
-  for (const auto& [driver, count] : attaching_of(pod)) {
-    const auto asked = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(count)));
-    labels.emplace_back(label_of_attaching(driver, asked), "yes");
-  }
+  for (const auto& [driver, count] : attaching_of(pod)) labels.emplace_back(label_of_attaching(driver, count), "yes");
   return labels;
 }
 
 // Gives the nodes the labels that the pod's job asks for.
 void Cluster::Impl::note_attaching(const Pod& pod) {
   bool fresh = false;
-  for (const auto& [driver, count] : attaching_of(pod)) {
-    const auto asked = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(count)));
-    fresh = attachings_.try_emplace(label_of_attaching(driver, asked), driver, asked).second || fresh;
-  }
+  for (const auto& [driver, count] : attaching_of(pod))
+    fresh = attachings_.try_emplace(label_of_attaching(driver, count), driver, count).second || fresh;
   if (!fresh || !open_) return;
   for (auto& [name, node] : nodes_) update_node(name, node);
 }

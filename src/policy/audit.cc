@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "model/document/limit_setting.h"
+#include "model/queue_path.h"
 
 namespace berth::policy {
 namespace {

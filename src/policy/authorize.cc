@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/queue_path.h"
+
 namespace berth::policy {
 namespace {
 
@@ -18,11 +20,6 @@ std::optional<Role> least_role(const Subject& subject, Verb verb, const Object& 
 }
 
 }  // namespace
-
-bool is_at_or_below(std::string_view path, std::string_view ancestor) {
-  if (ancestor.empty() || path == ancestor) return true;
-  return path.size() > ancestor.size() && path.starts_with(ancestor) && path[ancestor.size()] == '/';
-}
 
 bool job_has(Verb verb) { return verb == Verb::kSeeJob || verb == Verb::kReportCheckpoint; }
 

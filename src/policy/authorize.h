@@ -59,7 +59,4 @@ bool may_bind(const Subject& subject, const RoleBinding& binding);
 std::vector<RoleBinding> roles_of(std::span<const RoleBinding> bindings, std::string_view name,
                                   std::span<const std::string> groups = {});
 
-// Returns true if `path` is `ancestor` or a queue below it. Every path is below the empty one.
-bool is_at_or_below(std::string_view path, std::string_view ancestor);
-
 }  // namespace berth::policy

@@ -8,37 +8,43 @@
 #include <thread>
 
 namespace berth::http {
+namespace {
 
-TEST_CASE("clients take turns, however much one of them has posted") {
-  Workers workers(1, 0);
+// One thread, which is busy until `go`: what is posted waits.
+struct BusyWorkers {
   std::promise<void> begun;
   std::promise<void> go;
-  workers.post([&] {
-    begun.set_value();
-    go.get_future().wait();
-  });
-  begun.get_future().wait();  // the thread is busy: what follows waits
+  Workers workers{1, 0};  // the last: ends first, and waits for what uses the others
+
+  BusyWorkers() {
+    workers.post([this] {
+      begun.set_value();
+      go.get_future().wait();
+    });
+    begun.get_future().wait();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("clients take turns, however much one of them has posted") {
   std::string order;
+  std::promise<void> done;
+  BusyWorkers busy;
+  Workers& workers = busy.workers;
   for (int i = 0; i < 4; ++i) workers.post([&] { order += 'm'; }, "many");
   for (int i = 0; i < 2; ++i) workers.post([&] { order += 'f'; }, "few");
-  std::promise<void> done;
   workers.post([&] { order += 'l'; }, "late");
   workers.post([&] { done.set_value(); }, "many");
-  go.set_value();
+  busy.go.set_value();
   done.get_future().wait();
   CHECK_EQ(order, "mflmfmm");
 }
 
 TEST_CASE("what waits when the workers stop is dropped, and nothing is taken after") {
-  Workers workers(1, 0);
-  std::promise<void> begun;
-  std::promise<void> go;
-  workers.post([&] {
-    begun.set_value();
-    go.get_future().wait();
-  });
-  begun.get_future().wait();
   bool ran = false;
+  BusyWorkers busy;
+  Workers& workers = busy.workers;
   workers.post([&] { ran = true; }, "a");
   std::thread stop([&] { workers.stop(); });
   while (true) {  // until it has stopped taking: a post is then dropped at once
@@ -51,7 +57,7 @@ TEST_CASE("what waits when the workers stop is dropped, and nothing is taken aft
     if (alive.expired()) break;
     std::this_thread::yield();
   }
-  go.set_value();
+  busy.go.set_value();
   stop.join();
   CHECK_FALSE(ran);
 }

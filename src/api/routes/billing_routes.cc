@@ -13,6 +13,7 @@
 #include "billing/opened_line.h"
 #include "billing/rate.h"
 #include "billing/render.h"
+#include "model/queue_path.h"
 
 namespace berth::api {
 namespace {
@@ -340,7 +341,7 @@ Result<void> check_correction(Service& service, const BillCorrected& correction)
   if (!job) return not_found("job: no such job " + std::to_string(correction.job.value()));
   bool still_there = false;  // a finished job is known by what its queue was called then
   service.read([&](const View& view) { still_there = view.state.queue_at(job->queue) != nullptr; });
-  if (still_there && !policy::is_at_or_below(job->queue, correction.queue))
+  if (still_there && !is_at_or_below(job->queue, correction.queue))
     return invalid("job: job " + std::to_string(correction.job.value()) + " is of queue " + job->queue +
                    ", which is not below " + correction.queue + "; correct the bill of its queue");
   return {};

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "model/queue_path.h"
+
 namespace berth::api {
 namespace {
 
@@ -14,10 +16,6 @@ using state::State;
 
 constexpr std::size_t kHistoryPage = 200;
 constexpr std::size_t kHistoryRowsPerCall = 2000;  // looked at for one answer; the cursor goes on from there
-
-bool is_in_subtree(std::string_view path, std::string_view queue) {
-  return path.starts_with(queue) && (path.size() == queue.size() || path[queue.size()] == '/');
-}
 
 bool ran_on(const JobState& job, NodeId node) {
   return std::any_of(job.past.begin(), job.past.end(), [&](const state::AttemptRecord& record) {
@@ -34,7 +32,7 @@ bool runs_on(const JobState& job, NodeId node) {
 // What live and finished jobs are asked alike.
 bool matches(const JobFilter& filter, const JobState& job) {
   if (filter.visible && !filter.visible(job.spec.queue, job.spec.user)) return false;
-  if (!filter.queue.empty() && !is_in_subtree(job.spec.queue, filter.queue)) return false;
+  if (!filter.queue.empty() && !is_at_or_below(job.spec.queue, filter.queue)) return false;
   if (!filter.user.empty() && job.spec.user != filter.user) return false;
   if (!filter.name.empty() && job.spec.name != filter.name) return false;
   if (filter.kind && job.spec.kind != *filter.kind) return false;

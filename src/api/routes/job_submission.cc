@@ -10,6 +10,7 @@
 #include "api/routes/request_reading.h"
 #include "control/validate.h"
 #include "model/priority.h"
+#include "model/queue_path.h"
 
 namespace berth::api {
 namespace {
@@ -59,7 +60,7 @@ std::optional<Error> refuse_submission(Service& service, JobSpec& spec, const Re
 std::optional<Role> submitting_role(const policy::Subject& subject, const JobSpec& spec) {
   std::optional<Role> highest;
   for (const RoleBinding& binding : subject.roles) {
-    if (policy::is_at_or_below(spec.queue, binding.queue) &&
+    if (is_at_or_below(spec.queue, binding.queue) &&
         policy::reach_of(binding.role, policy::Verb::kSubmit) != policy::Reach::kNone)
       highest = std::max(highest, std::optional(binding.role));
   }

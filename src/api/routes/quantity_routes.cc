@@ -10,6 +10,7 @@
 #include "api/routes/route_groups.h"
 #include "model/document/quantity_report.h"
 #include "model/month.h"
+#include "model/queue_path.h"
 
 namespace berth::api {
 namespace {
@@ -37,10 +38,6 @@ void report_quantities(Service& service, const Request& request, const Responder
       });
 }
 
-bool is_at_or_below_queue(const std::string& queue, const std::string& top) {
-  return top.empty() || queue == top || queue.starts_with(top + "/");
-}
-
 void list_quantities(Service& service, const Request& request, const Responder& responder) {
   const std::string queue = text_of(request, "queue");
   const std::string kind = text_of(request, "kind");
@@ -53,7 +50,7 @@ void list_quantities(Service& service, const Request& request, const Responder& 
   json::array items;
   service.read([&](const View& view) {
     for (const auto& [id, report] : view.state.quantity_reports()) {
-      if (!is_at_or_below_queue(report.queue, queue) || (!kind.empty() && report.kind != kind)) continue;
+      if (!is_at_or_below(report.queue, queue) || (!kind.empty() && report.kind != kind)) continue;
       if (month && (report.from < month->begin || report.from >= month->end)) continue;
       if (!policy::authorize(request.principal, policy::Verb::kSeeUsage, {report.queue, {}}).allowed) continue;
       items.push_back(json::object{{"id", report.id},

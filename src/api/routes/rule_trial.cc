@@ -1,6 +1,7 @@
 #include "api/routes/rule_trial.h"
 
 #include "api/routes/views.h"
+#include "model/queue_path.h"
 #include "policy/authorize.h"
 
 namespace berth::api {
@@ -26,7 +27,7 @@ bool RuleTrial::breaks(Count& count, const state::JobState& job) {
 }
 
 void RuleTrial::add(const state::JobState& job) {
-  if (job.parent.valid() || full() || !policy::is_at_or_below(job.spec.queue, queue_)) return;
+  if (job.parent.valid() || full() || !is_at_or_below(job.spec.queue, queue_)) return;
   ++looked_at_;
   bool refused = false;
   for (Count& count : counts_) {

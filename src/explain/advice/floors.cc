@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "explain/advice/rules.h"
 #include "model/document/quantity.h"
+#include "model/queue_path.h"
 
 namespace berth::explain {
 
@@ -29,10 +30,6 @@ bool guarantees_gpus(const QueueState& queue) {
 bool is_innermost(const State& state, const QueueState& queue) {
   return std::none_of(queue.children.begin(), queue.children.end(),
                       [&](QueueId child) { return guarantees_gpus(state.queue(child)); });
-}
-
-bool is_at_or_below(const std::string& path, const std::string& top) {
-  return path == top || (path.starts_with(top) && path[top.size()] == '/');
 }
 
 // By day, of all jobs of the queue and below it.
