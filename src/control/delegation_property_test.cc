@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -13,6 +12,7 @@
 #include "control/hand_driven_fleet.h"
 #include "control/queue_change.h"
 #include "policy/authorize.h"
+#include "support/random_rounds.h"
 
 namespace berth::control {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 using policy::Subject;
 using policy::Verb;
 
-int edits() { return std::getenv("BERTH_LONG") != nullptr ? 50'000 : 5'000; }
+std::int64_t edits() { return random_rounds(5'000, 50'000); }
 
 std::string parent(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -230,7 +230,7 @@ class DelegatedEdits {
 }  // namespace
 
 TEST_CASE("delegated edits break no guarantee, ceiling or role outside the queues of their editor") {
-  const int wanted = edits();
+  const std::int64_t wanted = edits();
   DelegatedEdits run(33);
   int tried = 0;
   while (run.accepted + run.refused < wanted) {

@@ -3,12 +3,12 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <set>
 #include <string>
 
 #include "kube/pod_object.h"
 #include "support/kubernetes_world.h"
+#include "support/random_rounds.h"
 
 namespace berth::kube {
 namespace {
@@ -143,7 +143,7 @@ struct Storm : KubernetesWorld {
 TEST_CASE("in any order of events, with lost answers and restarts, no pod is bound twice and no task has two pods") {
   int late_bindings = 0;
   int volumes = 0;
-  const std::uint64_t seeds = std::getenv("BERTH_LONG") != nullptr ? 3'000 : 60;
+  const auto seeds = static_cast<std::uint64_t>(random_rounds(60, 3'000));
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     Storm storm(seed);

@@ -1,6 +1,5 @@
 // Tiny random fleets against the exact solver: which jobs start, which are evicted, and what would help a pending job.
 
-#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -11,6 +10,7 @@
 #include "state/estimate.h"
 #include "support/exact_solver.h"
 #include "support/fleet_fixture.h"
+#include "support/random_rounds.h"
 
 namespace berth {
 namespace {
@@ -20,7 +20,7 @@ using explain::RemedyKind;
 using sched::exactly_can_start;
 using sched::Imagined;
 
-int exact_instances() { return std::getenv("BERTH_LONG") != nullptr ? 1'000'000 : 40'000; }
+std::int64_t exact_instances() { return random_rounds(40'000, 1'000'000); }
 
 void set_gpus(ResourceAmounts& amounts, std::int64_t gpus) { amounts.gpu_milli = gpus * kMilli; }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "control/reconcile.h"
 #include "sched/cycle.h"
 #include "state/attained_service.h"
+#include "support/random_rounds.h"
 
 namespace berth {
 namespace {
@@ -305,7 +305,7 @@ std::string live(Tree& tree, Counts& counts) {
 }  // namespace
 
 TEST_CASE("every eviction raises the potential, and none goes in a circle") {
-  const std::uint64_t trees = std::getenv("BERTH_LONG") != nullptr ? 1'000'000 : 10'000;
+  const auto trees = static_cast<std::uint64_t>(random_rounds(10'000, 1'000'000));
   Counts counts;
   for (std::uint64_t seed = 0; seed < trees; ++seed) {
     Tree tree(seed);

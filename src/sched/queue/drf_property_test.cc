@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <utility>
@@ -20,6 +19,7 @@
 
 #include "base/random.h"
 #include "support/fleet_fixture.h"
+#include "support/random_rounds.h"
 
 namespace berth {
 namespace {
@@ -31,7 +31,7 @@ constexpr std::size_t kResources = 3;  // GPU, CPU, memory
 
 using Parts = std::array<std::int64_t, kResources>;  // of kParts
 
-int instances() { return std::getenv("BERTH_LONG") != nullptr ? 20'000 : 100; }
+std::int64_t instances() { return random_rounds(100, 20'000); }
 
 struct User {
   Parts demand{};

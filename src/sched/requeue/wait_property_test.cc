@@ -2,13 +2,13 @@
 // it was told that it would.
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <set>
 
 #include "base/random.h"
 #include "explain/find_remedy.h"
 #include "support/fleet_fixture.h"
+#include "support/random_rounds.h"
 
 namespace berth {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 using explain::Remedy;
 using explain::RemedyKind;
 
-int wait_instances() { return std::getenv("BERTH_LONG") != nullptr ? 400'000 : 20'000; }
+std::int64_t wait_instances() { return random_rounds(20'000, 400'000); }
 
 struct ClockedFleet : FleetFixture {
   explicit ClockedFleet(std::uint64_t seed) : random(seed) {
