@@ -115,7 +115,7 @@ class Cluster::Impl {
     bool own = false;        // its pod is made for it
     bool missing = false;    // own: its pod is not there, and is to be made again
     std::uint64_t look = 0;  // own: the request whose answer says whether its pod is there; answers to others are old
-    Timestamp denied_since = Timestamp::never();  // own: berth has no right to make it
+    Timestamp denied_since = Timestamp::never();  // the API server does not let berth start it
     bool started_told = false;
     bool stopping = false;
     bool marked = false;  // its pod says that it is disrupted
@@ -281,6 +281,7 @@ class Cluster::Impl {
   void look_answered(const TaskKey& key, Task& task, int status, std::string_view body);
   void mark_answered(const TaskKey& key, Task& task, int status);
   void delete_answered(const TaskKey& key, Task& task, int status);
+  bool waits_out_denial(Task& task, int status, std::string_view body) const;
   void fail_start(const TaskKey& key, Task& task, const std::string& why);
   void release_pod(Task& task);
   void bind(const TaskKey& key, Task& task, Pod& pod);
@@ -305,7 +306,6 @@ class Cluster::Impl {
   void send_service(const TaskKey& key, const Task& task);
   void look_for_own(const TaskKey& key, Task& task);
   void own_look_answered(const TaskKey& key, Task& task, int status, std::string_view body);
-  void create_denied(const TaskKey& key, Task& task, const std::string& why);
   void tick_own(const TaskKey& key, Task& task);
   void watch_stuck(Pod& pod);
   void sweep_own();

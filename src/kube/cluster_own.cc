@@ -13,8 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMostBody = 1 << 20;                       // what the API server stores
-constexpr std::string_view kNoRight = "cannot create resource";  // what its authorizer, and no admission, says
+constexpr std::size_t kMostBody = 1 << 20;  // what the API server stores
 
 json::object object_of(std::string_view body) {
   boost::system::error_code error;
@@ -56,15 +55,7 @@ void Cluster::Impl::create_answered(const TaskKey& key, Task& task, int status, 
   if (status == 0 || status == 409 || status == 429 || status >= 500) return look_for_own(key, task);
   const std::string why = "the API server refused its pod (" + std::to_string(status) +
                           "): " + shown(text_at(object_of(body), {"message"}), 500);
-  if (status == 403 && why.find(kNoRight) != std::string::npos) return create_denied(key, task, why);
-  exit_task(key, task, {ExitReason::kStartFailed, 1, why});
-}
-
-// An API server that has just started has not read its roles yet, and denies what it will allow a moment later.
-void Cluster::Impl::create_denied(const TaskKey& key, Task& task, const std::string& why) {
-  constexpr std::int64_t kPatienceMs = 60'000;
-  if (task.denied_since.is_never()) task.denied_since = now_;
-  if (now_ - task.denied_since >= kPatienceMs) return exit_task(key, task, {ExitReason::kStartFailed, 1, why});
+  if (!waits_out_denial(task, status, body)) return exit_task(key, task, {ExitReason::kStartFailed, 1, why});
   task.missing = true;  // made again by tick
 }
 

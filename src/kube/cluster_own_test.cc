@@ -119,6 +119,8 @@ TEST_CASE("an API server that has not read its roles yet is asked again for a mi
     api.fault = [&](const Request& request) -> Answer {
       if (request.method != Method::kPost || !request.path.ends_with("/pods")) return api.serve(request);
       if (!for_ever && api.posts() > 2) return api.serve(request);
+      if (api.posts() == 2)  // it has read its roles, but admission has not read what it needs
+        return {403, R"({"message":"pods \"x\" is forbidden: not yet ready to handle request"})"};
       return {403, R"({"message":"pods is forbidden: User \"berth\" cannot create resource \"pods\""})"};
     };
     const StartTask start = Own::start_of(7);

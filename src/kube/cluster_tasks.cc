@@ -5,6 +5,7 @@
 #include <boost/json/value.hpp>
 
 #include "kube/cluster_impl.h"
+#include "kube/denial.h"
 #include "kube/json_reading.h"
 
 namespace berth::kube {
@@ -159,9 +160,18 @@ void Cluster::Impl::bind_answered(const TaskKey& key, Task& task, int status, st
     return follow(task.pod, pod->second);
   }
   if (status == 0 || status == 409 || status == 429 || status >= 500) return send_look(key, pod->second);
+  task.since = now_;
+  if (waits_out_denial(task, status, body)) return;  // looked for, and bound again, by tick
   fail_start(key, task,
              "the API server refused to bind pod " + at_path(pod->second.object) + " to node " + task.start.node +
                  " (" + std::to_string(status) + "): " + shown(body, 300));
+}
+
+// Returns true if the answer is a refusal that may be over in a moment, and has not lasted long yet.
+bool Cluster::Impl::waits_out_denial(Task& task, int status, std::string_view body) const {
+  if (!is_denied_for_now(status, body)) return false;
+  if (task.denied_since.is_never()) task.denied_since = now_;
+  return now_ - task.denied_since < kDenialMs;
 }
 
 // Decides by the pod itself whether a binding has happened that was not confirmed.

@@ -351,6 +351,34 @@ TEST_CASE("a binding without an answer is decided by the pod") {
   }
 }
 
+TEST_CASE("a binding that an API server denies which has just started is tried again for a minute") {
+  constexpr const char* kNoRoles =
+      R"({"message":"pods \"a\" is forbidden: User \"berth\" cannot create resource \"pods/binding\" in API group"})";
+  constexpr const char* kNotReady = R"({"message":"pods \"a\" is forbidden: not yet ready to handle request"})";
+  for (const char* why : {kNoRoles, kNotReady}) {
+    for (const bool for_ever : {false, true}) {
+      CAPTURE(why);
+      CAPTURE(for_ever);
+      Fixture api;
+      api.pod("a", 1);
+      api.settle();
+      int denied = 0;
+      api.fault = [&](const Request& request) {
+        const bool denies = request.path.ends_with("/binding") && (for_ever || denied < 2);
+        denied += denies ? 1 : 0;
+        return denies ? Answer{403, why} : api.serve(request);
+      };
+      api.start(task(1), "n1", 1);
+      api.pass(50);
+      CHECK(api.exit_of(task(1)) == nullptr);
+      CHECK_EQ(api.node_of("a"), for_ever ? "" : "n1");
+      api.pass(20);
+      REQUIRE_EQ(api.exit_of(task(1)) != nullptr, for_ever);
+      if (for_ever) CHECK_NE(api.exit_of(task(1))->message.find("refused to bind"), std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("after a restart a bound pod is its task, and one that has gone has ended") {
   Fixture api;
   api.pod("a", 1);

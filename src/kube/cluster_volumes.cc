@@ -331,6 +331,7 @@ void Cluster::Impl::select_answered(const TaskKey& key, Task& task, const std::s
     return;
   }
   if (status != 403 && status != 422 && status != 400) return;
+  if (waits_out_denial(task, status, body)) return;  // asked again
   fail_volumes(key, task,
                "the API server did not let berth write the node into claim " +
                    shown(claim.substr(claim.find('/') + 1), 253) + " (" + std::to_string(status) +

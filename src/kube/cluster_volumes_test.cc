@@ -320,6 +320,23 @@ TEST_CASE("a claim that may not be written ends the start, with the API server's
   CHECK(api.exit_of(task_of(1))->message.find("write the node into claim c (403): no") != std::string::npos);
 }
 
+TEST_CASE("a claim that may not be written for some seconds does not end the start") {
+  Volumes api;
+  api.storage(kClaim, "c", kOpen);
+  api.pod("a", 1, "", uses("c"));
+  api.settle();
+  int denied = 0;
+  api.fault = [&](const Request& request) {
+    const bool denies = request.path.find("persistentvolumeclaims") != std::string::npos && ++denied <= 2;
+    return denies ? Answer{403, R"({"message":"User \"berth\" cannot patch resource \"persistentvolumeclaims\""})"}
+                  : api.serve(request);
+  };
+  api.start(task_of(1), "n1", 1);
+  api.pass(20);
+  CHECK(api.exit_of(task_of(1)) == nullptr);
+  CHECK_EQ(api.selected_node("c"), "n1");
+}
+
 TEST_CASE("a suspended Job is admitted when its claims can be used, on the nodes of their volumes") {
   Volumes api;
   const std::string job =
