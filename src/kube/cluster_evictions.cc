@@ -93,6 +93,7 @@ void Cluster::Impl::ask_evictions(JobId job) {
 }
 
 void Cluster::Impl::evict_answered(const TaskKey& key, Task& task, int status, std::string_view body) {
+  const bool for_good = is_denied_for_good(Asked::kEvict, task, status, body);
   if (status == 200 || status == 201) {
     task.granted = true;
     task.marked = true;  // by the API server
@@ -102,8 +103,8 @@ void Cluster::Impl::evict_answered(const TaskKey& key, Task& task, int status, s
   const auto pod = pods_.find(task.pod);
   if (pod == pods_.end()) return;
   if (status == 404) return pod_gone(std::string(task.pod));
-  if (status == 0) return;  // asked again by tick
-  if (status == 409) {      // the budget, or the pod, has changed meanwhile
+  if (status == 0 || (status == 403 && !for_good)) return;  // asked again by tick
+  if (status == 409) {                                      // the budget, or the pod, has changed meanwhile
     task.ask_at = now_ + 1'000;
     return;
   }

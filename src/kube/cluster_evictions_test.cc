@@ -176,6 +176,39 @@ TEST_CASE("without the right to evict pods are deleted, and that is said") {
   }));
 }
 
+TEST_CASE("a right to evict or to mark that is missing for some seconds is waited for, and for a minute at most") {
+  for (const char* part : {"/eviction", "/status"}) {
+    CAPTURE(part);
+    const bool evicts = std::string_view(part) == "/eviction";
+    const StopCause cause = evicts ? StopCause::kPreempt : StopCause::kReclaim;
+    const char* why = evicts ? R"({"message":"User \"berth\" cannot create resource \"pods/eviction\""})"
+                             : R"({"message":"User \"berth\" cannot patch resource \"pods/status\""})";
+    bool denies = true;
+    const auto deny = [&](Evictions& api) {
+      api.fault = [&](const Request& request) {
+        return denies && request.path.ends_with(part) ? Answer{403, why} : api.serve(request);
+      };
+    };
+    Evictions soon;
+    deny(soon);
+    soon.stop(cause);
+    soon.pass(20);
+    CHECK(soon.deleted.empty());
+    denies = false;
+    soon.pass(10);
+    CHECK_EQ(soon.evicted.size(), evicts ? 2 : 0);
+    CHECK_EQ(soon.deleted.size(), evicts ? 0 : 2);
+    denies = true;
+    Evictions never;
+    deny(never);
+    never.stop(cause);
+    never.pass(55);
+    CHECK(never.deleted.empty());
+    never.pass(15);
+    CHECK_EQ(never.deleted.size(), 2);
+  }
+}
+
 TEST_CASE("an eviction without an answer, or of a budget that changes, is asked for again") {
   Evictions api;
   int left = 2;

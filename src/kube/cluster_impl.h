@@ -141,6 +141,12 @@ class Cluster::Impl {
     std::string claim = {};  // kSelect: its id
   };
 
+  // Requests of one kind in one namespace that the API server denies for want of a right.
+  struct Denial {
+    Timestamp since;
+    Timestamp last;
+  };
+
   struct Suspended {
     Suspension object;
     bool asked = false;  // the last `suspend` that was asked for
@@ -279,7 +285,8 @@ class Cluster::Impl {
   void exit_task(const TaskKey& key, Task& task, const PodEnd& end);
   void bind_answered(const TaskKey& key, Task& task, int status, std::string_view body);
   void look_answered(const TaskKey& key, Task& task, int status, std::string_view body);
-  void mark_answered(const TaskKey& key, Task& task, int status);
+  void mark_answered(const TaskKey& key, Task& task, int status, std::string_view body);
+  bool is_denied_for_good(Asked asked, const Task& task, int status, std::string_view body);
   void delete_answered(const TaskKey& key, Task& task, int status);
   bool waits_out_denial(Task& task, int status, std::string_view body) const;
   void fail_start(const TaskKey& key, Task& task, const std::string& why);
@@ -360,6 +367,7 @@ class Cluster::Impl {
   std::set<JobId> evicting_;   // jobs whose pods are to be asked to leave again
   std::vector<Effect> held_;   // effects from before `open`
   std::map<std::uint64_t, Call> calls_;
+  std::map<std::pair<Asked, std::string>, Denial> denials_;  // by namespace
   std::uint64_t next_id_ = 1;
   Output output_;
   std::deque<std::string> warnings_;

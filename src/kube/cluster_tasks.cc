@@ -289,9 +289,27 @@ void Cluster::Impl::stop(const TaskKey& key, std::int64_t grace_s, bool hears) {
   if (const auto pod = pods_.find(task.pod); pod != pods_.end()) leave(key, task, pod->second);
 }
 
+// Returns true if the answer is a denial that will not be over in a moment. Whether it will is known of the namespace,
+// so that where berth lacks the right only the first pod waits.
+bool Cluster::Impl::is_denied_for_good(Asked asked, const Task& task, int status, std::string_view body) {
+  constexpr std::int64_t kForgottenMs = 3'600'000;
+  const auto pod = pods_.find(task.pod);
+  const auto which = std::pair(asked, pod == pods_.end() ? std::string() : pod->second.object.name_space);
+  if (status >= 200 && status < 300) denials_.erase(which);
+  if (status != 403) return false;
+  if (!is_denied_for_now(status, body)) return true;
+  const auto [at, fresh] = denials_.try_emplace(which, Denial{now_, now_});
+  Denial& denial = at->second;
+  if (now_ - denial.last > kForgottenMs) denial.since = now_;
+  denial.last = now_;
+  return now_ - denial.since >= kDenialMs;
+}
+
 // A refusal does not keep the pod: it is deleted without the mark. Without an answer both are sent again.
-void Cluster::Impl::mark_answered(const TaskKey& key, Task& task, int status) {
+void Cluster::Impl::mark_answered(const TaskKey& key, Task& task, int status, std::string_view body) {
   if (status == 0 || status == 429 || status >= 500) return;
+  const bool for_good = is_denied_for_good(Asked::kMark, task, status, body);
+  if (status == 403 && !for_good) return;
   task.marked = true;
   if (task.phase != TaskPhase::kBound || !task.stopping) return;
   if (const auto pod = pods_.find(task.pod); pod != pods_.end()) send_delete(key, task, pod->second);
@@ -367,7 +385,7 @@ void Cluster::Impl::answered(std::uint64_t id, int status, std::string_view body
   if (asked.asked == Asked::kLook) look_answered(found->first, found->second, status, body);
   if (asked.asked == Asked::kSelect) select_answered(found->first, found->second, asked.claim, status, body);
   if (asked.asked == Asked::kEvict) evict_answered(found->first, found->second, status, body);
-  if (asked.asked == Asked::kMark) mark_answered(found->first, found->second, status);
+  if (asked.asked == Asked::kMark) mark_answered(found->first, found->second, status, body);
   if (asked.asked == Asked::kDelete) delete_answered(found->first, found->second, status);
 }
 
