@@ -158,6 +158,7 @@ void Cluster::Impl::tick() {
     count_foreign(pod);
     follow(uid, pod);
   }
+  serve_again();
   sweep_own();
   sweep_affinities();
   for (auto& [name, node] : nodes_) {

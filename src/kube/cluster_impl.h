@@ -311,6 +311,8 @@ class Cluster::Impl {
   void create_answered(const TaskKey& key, Task& task, int status, std::string_view body);
   void made(const TaskKey& key, Task& task, const std::string& uid);
   void send_service(const TaskKey& key, const Task& task);
+  void serve_answered(const TaskKey& key, int status, std::string_view body);
+  void serve_again();
   void look_for_own(const TaskKey& key, Task& task);
   void own_look_answered(const TaskKey& key, Task& task, int status, std::string_view body);
   void tick_own(const TaskKey& key, Task& task);
@@ -362,10 +364,11 @@ class Cluster::Impl {
   std::map<std::string, std::pair<std::string, std::int64_t>> attachings_;  // driver and count by the label for them
   std::map<std::string, std::set<std::string>> claim_pods_on_;              // uids of pods with claims, by node
   Timestamp affinities_swept_ = Timestamp::never();
-  std::set<Kind> denied_;      // kinds that may not be read
-  std::set<JobId> unsettled_;  // jobs whose volumes may have become ready
-  std::set<JobId> evicting_;   // jobs whose pods are to be asked to leave again
-  std::vector<Effect> held_;   // effects from before `open`
+  std::set<Kind> denied_;                  // kinds that may not be read
+  std::set<JobId> unsettled_;              // jobs whose volumes may have become ready
+  std::map<TaskKey, Timestamp> serve_at_;  // tasks whose gang has no Service yet: when it is asked for again
+  std::set<JobId> evicting_;               // jobs whose pods are to be asked to leave again
+  std::vector<Effect> held_;               // effects from before `open`
   std::map<std::uint64_t, Call> calls_;
   std::map<std::pair<Asked, std::string>, Denial> denials_;  // by namespace
   std::uint64_t next_id_ = 1;

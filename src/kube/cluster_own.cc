@@ -67,7 +67,7 @@ void Cluster::Impl::made(const TaskKey& key, Task& task, const std::string& uid)
   send_service(key, task);
 }
 
-// Other tasks find the gang by the name of task 0. Nothing hangs on the answer: 409 is that it is there.
+// Other tasks find the gang by the name of task 0: without it they wait for ever.
 void Cluster::Impl::send_service(const TaskKey& key, const Task& task) {
   if (key.task != 0 || task.pod.empty() || !has_gang(task.start)) return;
   const std::string space = space_of_queue(options_.own, queue_of_start(task.start));
@@ -75,6 +75,26 @@ void Cluster::Impl::send_service(const TaskKey& key, const Task& task) {
   send({0, Method::kPost, "/api/v1/namespaces/" + space + "/services", "application/json", json::serialize(service),
         true},
        Asked::kServe, key);
+}
+
+// 409 is that it is there.
+void Cluster::Impl::serve_answered(const TaskKey& key, int status, std::string_view body) {
+  constexpr std::int64_t kAgainMs = 5'000;
+  if (status == 403) warn("the API server allows no Service of a gang: " + shown(body, 200));
+  if (status == 0 || status == 403 || status == 429 || status >= 500) serve_at_[key] = now_ + kAgainMs;
+}
+
+void Cluster::Impl::serve_again() {
+  for (auto one = serve_at_.begin(); one != serve_at_.end();) {
+    if (one->second > now_) {
+      ++one;
+      continue;
+    }
+    const TaskKey key = one->first;
+    one = serve_at_.erase(one);
+    const auto task = tasks_.find(key);
+    if (task != tasks_.end() && task->second.phase != TaskPhase::kExited) send_service(key, task->second);
+  }
 }
 
 void Cluster::Impl::look_for_own(const TaskKey& key, Task& task) {

@@ -312,4 +312,23 @@ TEST_CASE("task 0 of a gang makes the Service, which its pod owns") {
   for (const std::string& owner : owners) CHECK_EQ(owner, api.uid_of(Own::name(Own::start_of(7, 0))));
 }
 
+TEST_CASE("a Service that the API server does not make at once is asked for until it is there") {
+  const Answer refusals[] = {
+      {0, ""}, {500, "etcdserver: request timed out"}, {503, ""}, {403, "cannot create resource"}};
+  for (const Answer& refusal : refusals) {
+    CAPTURE(refusal.status);
+    Own api;
+    int asked = 0;
+    api.fault = [&](const Request& request) {
+      return request.path.ends_with("/services") && ++asked <= 2 ? refusal : api.serve(request);
+    };
+    StartTask start = Own::start_of(7);
+    start.env = {{"MASTER_ADDR", "10.0.0.1"}, {"MASTER_PORT", "29500"}};
+    api.start(start);
+    api.pass(30);
+    CHECK_EQ(asked, 3);
+    CHECK(api.exit_of(start.key) == nullptr);
+  }
+}
+
 }  // namespace berth::kube

@@ -379,8 +379,7 @@ void Cluster::Impl::answered(std::uint64_t id, int status, std::string_view body
   if (found == tasks_.end()) return;
   if (asked.asked == Asked::kBind) bind_answered(found->first, found->second, status, body);
   if (asked.asked == Asked::kCreate) create_answered(found->first, found->second, status, body);
-  if (asked.asked == Asked::kServe && status == 403)
-    warn("the API server allows no Service of a gang: " + shown(body, 200));
+  if (asked.asked == Asked::kServe) serve_answered(found->first, status, body);
   if (asked.asked == Asked::kLook && found->second.own && found->second.look != id) return;
   if (asked.asked == Asked::kLook) look_answered(found->first, found->second, status, body);
   if (asked.asked == Asked::kSelect) select_answered(found->first, found->second, asked.claim, status, body);
