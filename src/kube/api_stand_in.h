@@ -127,6 +127,7 @@ class ApiStandIn {
       for (const auto& [id, object] : objects) cluster_->observe(kind, object, false, now_);
       cluster_->end_list(kind, now_);
     };
+    if (pods_first) give(Kind::kPod, pods_);
     give(Kind::kNamespace, namespaces_);
     give(Kind::kNode, nodes_);
     give(Kind::kJob, jobs_);
@@ -134,7 +135,7 @@ class ApiStandIn {
     for (const WorkloadKind& kind : workload_kinds()) give(kind.kind, workloads_[kind.kind]);
     for (const Kind kind : {Kind::kStorageClass, Kind::kPersistentVolume, Kind::kPersistentVolumeClaim, Kind::kCsiNode})
       give(kind, storage_[kind]);
-    give(Kind::kPod, pods_);
+    if (!pods_first) give(Kind::kPod, pods_);
     settle();
   }
   // Kills the server and starts another, which knows only what the core has stored.
@@ -234,6 +235,7 @@ class ApiStandIn {
 
   static constexpr int kOnItsWay = -1;          // a status of `fault`: the test hands the answer over later
   std::function<Answer(const Request&)> fault;  // instead of serve()
+  bool pods_first = false;                      // a list gives the pods before all else
   bool shows = true;                            // the watch shows changes
   bool refuses = false;                         // the core refuses jobs
   std::vector<Request> requests;

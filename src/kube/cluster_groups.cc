@@ -101,8 +101,10 @@ bool Cluster::Impl::carries_its_task(const std::string& uid, const Pod& pod) con
   if (pod.own) return true;
   const auto group = group_of_job_.find(object.task->job);
   if (group == group_of_job_.end()) return false;
+  const std::string& owner = object.member.owner;
   return group->second == pod.group || group->second == std::string(kAlone) + uid ||
-         group->second == id_of_job(pod);  // also where its Job is gone
+         group->second == id_of_job(pod) ||  // also where its Job, or its owner, is gone or is not known yet
+         (!owner.empty() && (group->second == owner || group->second.starts_with(owner + "/")));
 }
 
 void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted) {
@@ -136,13 +138,19 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
   if (fresh || pod.group.empty()) regroup(uid, pod);
   if (carries_its_task(uid, pod)) bound_.emplace(*now.task, uid);
   if (now.ours && !pod.own && (!now.node.empty() || waits_to_be_bound(pod))) note_affinity(pod);
-  if (!now.node.empty()) pod.object.wish = {};  // it is bound: what it asked for is not needed any more
+  forget_wish(pod);
   follow(uid, pod);
   count_foreign(pod);
   count_pod(pod);
   if (is_over(now)) touch_claims_of(now);
   if (open_ && waits_to_be_bound(pod)) note_rules(pod);
   consider(pod.group);
+}
+
+// What a bound pod asked for is not needed any more, once its group is known.
+void Cluster::Impl::forget_wish(Pod& pod) {
+  const bool awaits_owner = pod.object.ours && !pod.own && pod.group.empty();
+  if (!pod.object.node.empty() && !awaits_owner) pod.object.wish = {};
 }
 
 void Cluster::Impl::pod_gone(const std::string& uid) {
@@ -468,13 +476,21 @@ void Cluster::Impl::waits(JobId job, const std::string& said) {
   }
 }
 
+// Whether a task of the job has a pod that lives, also where that has no group because its owner is gone.
+bool Cluster::Impl::runs_pods(JobId job) const {
+  for (auto one = tasks_.lower_bound(TaskKey{job, 0, 0, 0}); one != tasks_.end() && one->first.job == job; ++one) {
+    if (one->second.phase == TaskPhase::kBound && pods_.contains(one->second.pod)) return true;
+  }
+  return false;
+}
+
 void Cluster::Impl::watch_desertion(Group& group) {
   if (!group.job.valid()) return;
   const bool peopled = std::any_of(group.pods.begin(), group.pods.end(), [&](const std::string& uid) {
     const PodObject& pod = pods_.at(uid).object;
     return !is_over(pod) && !(pod.leaving && pod.node.empty());
   });
-  if (peopled) {
+  if (peopled || runs_pods(group.job)) {
     group.deserted_since = Timestamp::never();
     return;
   }

@@ -188,12 +188,14 @@ class Cluster::Impl {
   // groups of pods
   bool carries_its_task(const std::string& uid, const Pod& pod) const;
   void observe_pod(const boost::json::object& object, bool deleted);
+  static void forget_wish(Pod& pod);
   void pod_gone(const std::string& uid);
   void regroup(const std::string& uid, Pod& pod);
   std::string group_of(const Pod& pod, std::int32_t& size, std::string& name) const;
   void leave_group(const std::string& uid, Pod& pod);
   void consider(const std::string& group_key);
   void watch_desertion(Group& group);
+  bool runs_pods(JobId job) const;
   void explain_wait(const std::string& key, Group& group);
   std::string why_it_waits(const std::string& key, const Group& group, const std::vector<Pod*>& pods) const;
   bool is_peopled(const Group& group) const;

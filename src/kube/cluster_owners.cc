@@ -68,7 +68,10 @@ void Cluster::Impl::observe_owner(const std::string& id, Workload workload, bool
   std::set<std::string> groups;
   for (const std::string& one : pods->second) {
     Pod& pod = pods_.at(one);
-    if (!pod.assigned && pod.object.node.empty()) regroup(one, pod);
+    const bool came_first = pod.group.empty();  // the pods were listed before their owners
+    if (came_first || (!pod.assigned && pod.object.node.empty())) regroup(one, pod);
+    forget_wish(pod);
+    if (came_first && carries_its_task(one, pod)) bound_.emplace(*pod.object.task, one);
     groups.insert(pod.group);
   }
   for (const std::string& group : groups) consider(group);

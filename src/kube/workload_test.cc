@@ -171,10 +171,18 @@ TEST_CASE("the pods of a JobSet are one gang, with its replicated jobs as task g
     INFO(rank);
     CHECK_EQ(api.node_of(in_rank_order[rank]), rank < 3 ? "n1" : "n2");
   }
-  SUBCASE("after a restart they are the same tasks") {
+  SUBCASE("after a restart they are the same tasks, whatever is listed first, and whether their owner can be read") {
     api.run_all();
+    SUBCASE("owners first") {}
+    SUBCASE("pods first") { api.pods_first = true; }
+    SUBCASE("without the right to read their owner") {
+      api.workloads_.erase(Kind::kJobSet);
+      api.cluster().denied(Kind::kJobSet);
+    }
     api.restart();
-    api.pass(40);
+    api.pass(200);
+    CHECK(std::none_of(api.commands.begin(), api.commands.end(),
+                       [](const Command& one) { return std::holds_alternative<CancelJob>(one); }));
     CHECK(api.deleted.empty());
     CHECK_EQ(api.jobs().size(), 1);
     for (std::uint32_t number = 0; number < 5; ++number) CHECK_EQ(api.exit_of(rank_of(number)), nullptr);
@@ -277,6 +285,35 @@ TEST_CASE("what a RayCluster adds to its least size are jobs of their own, also 
   api.pass(40);
   CHECK_EQ(api.jobs_of_core_.size(), 3);
   CHECK(api.deleted.empty());
+}
+
+TEST_CASE("after a restart the pods of a Job are the same tasks, also where they are listed before it, or it is gone") {
+  for (const bool orphans : {false, true}) {
+    CAPTURE(orphans);
+    OwnedPods api;
+    api.owner(
+        Kind::kJob,
+        R"({"metadata":{"uid":"J","name":"train","namespace":"team"},"spec":{"parallelism":2,"completions":2,"completionMode":"Indexed"}})");
+    for (const char* index : {"0", "1"}) {
+      api.pod(
+          std::string("t") + index, 1, "", "",
+          R"("ownerReferences":[{"kind":"Job","name":"train","uid":"J","controller":true}],"annotations":{"batch.kubernetes.io/job-completion-index":")" +
+              std::string(index) + "\"}");
+    }
+    api.settle();
+    for (std::uint32_t index = 0; index < 2; ++index) api.start(rank_of(index), "n1", 1, static_cast<int>(index));
+    api.run_all();
+    api.settle();
+    if (orphans) api.jobs_.clear();
+    api.pods_first = true;
+    api.restart();
+    api.pass(200);
+    CHECK(api.deleted.empty());
+    CHECK_EQ(api.jobs().size(), 1);
+    CHECK(std::none_of(api.commands.begin(), api.commands.end(),
+                       [](const Command& one) { return std::holds_alternative<CancelJob>(one); }));
+    for (std::uint32_t index = 0; index < 2; ++index) CHECK_EQ(api.exit_of(rank_of(index)), nullptr);
+  }
 }
 
 TEST_CASE("a completion index that has succeeded needs no pod in the next attempt") {
