@@ -42,8 +42,10 @@ Timestamp next_cycle(const Cycle& cycle) {
     return std::holds_alternative<StartDecision>(decision);
   });
   // If quota refused a job at the places that it found, it may now find others that count less: jobs that started since
-  // have taken some places. So the next cycle follows at once.
-  const Timestamp again = cycle.refused_at_places && any_started ? cycle.now : cycle.reevaluate_at;
+  // have taken some places. And where a start displaces idle use, what is left of that is known when the cycle has
+  // ended. So the next cycle follows at once.
+  const bool refused = cycle.refused_at_places || cycle.refused_to_borrow;
+  const Timestamp again = refused && any_started ? cycle.now : cycle.reevaluate_at;
   const auto& timed = cycle.state.waits().for_time();
   const Timestamp first_due = timed.empty() ? Timestamp::never() : timed.begin()->first;
   return std::min({again, first_due, cycle.state.next_urgent(), cycle.state.next_promotion()});

@@ -46,6 +46,7 @@ struct Cycle {
   std::vector<JobId> deferred;                   // preemptors that a pending job would preempt at once
   bool cancels_evictions = false;                // a nominated job starts elsewhere: its victims go on
   bool refused_at_places = false;                // quota refused a job at the places that it found
+  bool refused_to_borrow = false;                // a used-up budget refused a job that would borrow
   Timestamp reevaluate_at = Timestamp::never();  // time alone may change what the cycle decides, then
 
   Verdicts verdicts;

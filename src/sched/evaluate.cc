@@ -9,6 +9,7 @@
 #include "sched/preempt/preempt.h"
 #include "sched/queue/admit.h"
 #include "sched/queue/borrowing.h"
+#include "sched/queue/quota.h"
 #include "sched/resize/elastic.h"
 #include "sched/start.h"
 
@@ -23,7 +24,12 @@ namespace {
 // All stages, unless an equal job was refused its places in this cycle, by the probe or since.
 StartAnswer find_start(Cycle& cycle, const JobState& job, const Amounts& least) {
   const Admission admission = admit(cycle.state, job, least);
-  if (admission.models == 0) return {std::nullopt, admission.reason};
+  if (admission.models == 0) {
+    const ReasonCode code = admission.reason.code;
+    const bool by_budget = code == ReasonCode::kBudget || code == ReasonCode::kGrant;
+    cycle.refused_to_borrow = cycle.refused_to_borrow || (by_budget && borrowing_is_stopped(cycle.state, job.queue));
+    return {std::nullopt, admission.reason};
+  }
   // A job with affinity may find places near one that starts in this cycle.
   const bool alike = job.spec.groups.size() == 1 && job.spec.affinity.empty();
   const Verdicts::Id question = cycle.verdicts.id_of(job, admission.models);

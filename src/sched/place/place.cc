@@ -189,6 +189,7 @@ std::vector<TaskPlacement> place_more(const State& state, const JobState& job, M
     return std::move(gang).in_rank_order();
   };
   if (state.has_burst_pools()) {
+    if (borrowing_is_stopped(state, job.queue)) return more_in(Pools::kOrdinary);
     if (auto first = more_in(first_choice(state, job)); !first.empty()) return first;
   }
   return more_in(Pools::kAny);

@@ -1,6 +1,7 @@
 #include "sched/queue/admit.h"
 
 #include "sched/queue/quota.h"
+#include "sched/resize/elastic.h"
 
 namespace berth::sched {
 
@@ -9,11 +10,11 @@ using state::State;
 
 namespace {
 
-std::optional<Reason> over_quota(const State& state, const JobState& job, const Amounts& asked,
-                                 const Amounts& in_burst) {
+std::optional<Reason> over_quota(const State& state, const JobState& job, const Amounts& asked, const Amounts& in_burst,
+                                 ChargeKind kind) {
   if (auto reason = over_max(state, job.queue, asked)) return reason;
   if (auto reason = over_user_limit(state, job, asked)) return reason;
-  if (auto reason = over_budget(state, job.queue, asked)) return reason;
+  if (auto reason = over_budget(state, job.queue, asked, kind)) return reason;
   return over_lending(state, job.queue, asked, in_burst);
 }
 
@@ -43,17 +44,18 @@ Admission admit(const State& state, const JobState& job) { return admit(state, j
 
 namespace {
 
-// Takes the job as being in burst pools as a whole, or not at all.
+// Takes the job as being in burst pools as a whole, or not at all. Where that counts against a budget, its places do
+// (refuses): it may still start beside them.
 Admission admit(const State& state, const JobState& job, const Amounts& least, bool burst) {
   Admission admission;
-  if (auto reason = over_quota(state, job, least, burst ? least : Amounts())) return {0, *reason};
+  if (auto reason = over_quota(state, job, least, burst ? least : Amounts(), ChargeKind::kStart)) return {0, *reason};
   if (least[kDimGpu] == 0) return {kAllModels, {}};
   if (!depends_on_model(state, job.queue) && !state.gpu_models().empty()) {
     return {(ModelMask{1} << state.gpu_models().size()) - 1, {}};
   }
   for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {
     const Amounts asked = amounts_on(state, job.spec, GpuModelId(static_cast<std::uint16_t>(m)));
-    const auto reason = over_quota(state, job, asked, burst ? asked : Amounts());
+    const auto reason = over_quota(state, job, asked, burst ? asked : Amounts(), ChargeKind::kStart);
     if (reason) {
       admission.reason = *reason;
     } else {
@@ -81,20 +83,31 @@ bool admits_all_models(const State& state, const JobState& job) {
 }
 
 std::optional<Reason> refuses(const State& state, const JobState& job, std::span<const TaskPlacement> placements) {
-  return over_quota(state, job, state.amounts_of(job.spec, placements),
-                    state.burst_amounts_of(job.spec, placements).value_or(Amounts()));
+  const std::optional<Amounts> in_burst = state.burst_amounts_of(job.spec, placements);
+  ChargeKind kind = in_burst ? ChargeKind::kInBurst : ChargeKind::kStart;
+  if (job.is_elastic() && !in_burst && borrowing_is_stopped(state, job.queue)) {
+    const StartAndGrowth split = split_growth(job.spec, {placements.begin(), placements.end()});
+    if (!split.growth.empty()) kind = ChargeKind::kGrowth;
+    // A guarantee may cover all of it together, and not what one of the two charges asks for.
+    for (const auto& part : {split.start, split.growth}) {
+      if (part.empty()) continue;
+      if (auto reason = over_budget(state, job.queue, state.amounts_of(job.spec, part), kind)) return reason;
+    }
+  }
+  return over_quota(state, job, state.amounts_of(job.spec, placements), in_burst.value_or(Amounts()), kind);
 }
 
 std::optional<Reason> refuses_growth(const State& state, const JobState& job,
                                      std::span<const TaskPlacement> placements) {
   const Amounts asked = state.amounts_of(job.spec, placements);
-  const Amounts in_burst = state.burst_amounts_of(job.spec, placements).value_or(Amounts());
+  const std::optional<Amounts> in_burst = state.burst_amounts_of(job.spec, placements);
   if (auto reason = over_max(state, job.queue, asked)) return reason;
   for (QueueId id = job.queue; id.valid(); id = state.queue(id).parent) {
     if (auto reason = over_user_gpus(state.queue(id), job.spec.user, asked)) return reason;
   }
-  if (auto reason = over_budget(state, job.queue, asked)) return reason;
-  return over_lending(state, job.queue, asked, in_burst);
+  const ChargeKind kind = in_burst ? ChargeKind::kInBurst : ChargeKind::kGrowth;
+  if (auto reason = over_budget(state, job.queue, asked, kind)) return reason;
+  return over_lending(state, job.queue, asked, in_burst.value_or(Amounts()));
 }
 
 std::optional<Reason> gate(const State& state, const JobState& job, Timestamp now) {

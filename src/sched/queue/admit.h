@@ -16,7 +16,7 @@ struct Admission {
   Reason reason;  // set if `models` is 0
 };
 
-// Checks max, user limits and lending limits on the quota path for the job's least size, for each GPU model.
+// Checks max, user limits, budgets and lending limits on the quota path for the job's least size, for each GPU model.
 Admission admit(const state::State& state, const state::JobState& job);
 // The same if the caller has the job's least_amounts already.
 Admission admit(const state::State& state, const state::JobState& job, const Amounts& least);

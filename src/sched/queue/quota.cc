@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/planted.h"
+#include "state/within.h"
 
 namespace berth::sched {
 
@@ -176,13 +177,14 @@ std::optional<Reason> over_lending(const State& state, QueueId queue, const Amou
   return std::nullopt;
 }
 
-std::optional<Reason> over_budget(const State& state, QueueId queue, const Amounts& asked) {
+std::optional<Reason> over_budget(const State& state, QueueId queue, const Amounts& asked, ChargeKind kind) {
   for (QueueId id = queue; id.valid(); id = state.queue(id).parent) {
     const QueueState& q = state.queue(id);
     const state::BudgetState* stops = q.stopped_by(BudgetAction::kStopStarting);
     if (stops == nullptr) stops = q.stopped_by(BudgetAction::kStopBorrowing);
     if (stops == nullptr) continue;
-    if (stops->config.when_used_up == BudgetAction::kStopBorrowing && within_guarantee(state, queue, asked)) continue;
+    const bool only_borrowing = stops->config.when_used_up == BudgetAction::kStopBorrowing;
+    if (only_borrowing && is_within_by_bill(state, queue, asked, kind)) continue;
     Reason reason;
     reason.code = stops->config.kind() == BudgetKind::kBudget ? ReasonCode::kBudget : ReasonCode::kGrant;
     reason.queue = id;
@@ -191,6 +193,13 @@ std::optional<Reason> over_budget(const State& state, QueueId queue, const Amoun
     return reason;
   }
   return std::nullopt;
+}
+
+bool borrowing_is_stopped(const State& state, QueueId queue) {
+  for (QueueId id = queue; id.valid(); id = state.queue(id).parent) {
+    if (state.queue(id).stopped_by(BudgetAction::kStopBorrowing) != nullptr) return true;
+  }
+  return false;
 }
 
 bool would_be_within(const State& state, QueueId queue, const Amounts& asked) {
@@ -317,6 +326,29 @@ bool within_guarantee(const State& state, QueueId leaf, const Amounts& asked) {
 
 bool within_guarantee(const State& state, const state::JobState& job) {
   return within_guarantee(state, job.queue, least_amounts(state, job.spec));
+}
+
+namespace {
+
+// Returns true if a start of the present cycle borrows at the queue. It may be the one that displaces idle use there
+// when the cycle has ended, so no other start can count on that room. Such charges come last (state::Transaction).
+bool has_borrowed_in_cycle(const QueueState& queue) {
+  return !queue.borrowed.empty() && queue.borrowed.rbegin()->order == std::numeric_limits<Seq>::max();
+}
+
+}  // namespace
+
+bool is_within_by_bill(const State& state, QueueId leaf, const Amounts& asked, ChargeKind kind) {
+  if (kind == ChargeKind::kInBurst) return false;
+  std::uint64_t within = state.within_mask(leaf, asked);
+  if (state::is_within_all(state, leaf, within)) return true;
+  if (kind == ChargeKind::kGrowth) return false;
+  for (const QueueId id : claims_within(state, leaf, asked)) {
+    const std::uint64_t bit = std::uint64_t{1} << state.queue(id).depth;
+    if ((within & bit) == 0 && has_borrowed_in_cycle(state.queue(id))) return false;
+    within |= bit;
+  }
+  return state::is_within_all(state, leaf, within);
 }
 
 Siblings below_common_ancestor(const State& state, QueueId preemptor, QueueId victim) {

@@ -38,9 +38,19 @@ std::optional<Reason> over_user_gpus(const state::QueueState& queue, const std::
 std::optional<Reason> over_lending(const state::State& state, QueueId queue, const Amounts& asked,
                                    const Amounts& in_burst);
 
+// How a charge that is to begin could be within guarantees (state/within.h), which decides what it is billed as.
+enum class ChargeKind : std::uint8_t {
+  kStart,    // at once, or by displacing idle use (control/guarantee_accounting.h)
+  kGrowth,   // at once only, since growth displaces nothing
+  kInBurst,  // in a burst pool: never
+};
+
 // Returns the refusal of the first queue on the quota path with a budget or grant that is used up or has ended, and
-// stops a start or growth of `asked`: any, or one beyond the guarantees.
-std::optional<Reason> over_budget(const state::State& state, QueueId queue, const Amounts& asked);
+// stops a charge of `asked`: any, or one that would be borrowed.
+std::optional<Reason> over_budget(const state::State& state, QueueId queue, const Amounts& asked, ChargeKind kind);
+
+// Returns true if a budget or grant on the quota path stops borrowing. Then nothing begins in burst pools.
+bool borrowing_is_stopped(const state::State& state, QueueId queue);
 
 // Returns true if `asked` more at `queue` would be inside its guarantee. Nominations count as used.
 bool would_be_within(const state::State& state, QueueId queue, const Amounts& asked);
@@ -78,6 +88,11 @@ bool guarantees_models(const state::QueueState& queue);
 // is included (claims_within). The second form takes the job at its least size.
 bool within_guarantee(const state::State& state, QueueId leaf, const Amounts& asked);
 bool within_guarantee(const state::State& state, const state::JobState& job);
+
+// Returns true if a charge of `asked` at `leaf` would be within as it is billed and told: inside the guarantee of each
+// queue on the quota path but the root, all of which must state one. Idle use is displaced for one start a cycle: where
+// a start of the same cycle borrows, it counts as used.
+bool is_within_by_bill(const state::State& state, QueueId leaf, const Amounts& asked, ChargeKind kind);
 
 // The two children of the lowest common ancestor below which the two queues are. Both are none() if one queue is an
 // ancestor of the other.
