@@ -48,7 +48,10 @@ enum class Bug {
   kPhantomNode,           // control: a machine that registers under another name becomes a second node
   kClockBelieved,         // base: a step of the wall clock is followed at once
   kHungSupervisor,        // control: a task that has to end is only signalled, never killed
-  kForgedExit             // control: an exit is believed whatever incarnation of the task it names
+  kForgedExit,            // control: an exit is believed whatever incarnation of the task it names
+  kBudgetIgnored,         // sched: jobs start although a budget or grant is used up
+  kMarkToldTwice,         // control: a mark that a budget has already is told again
+  kMonthNotBegun          // billing: a new month does not set a budget back
 };
 
 inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
@@ -90,7 +93,10 @@ inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
                                                                    "phantom-node",
                                                                    "clock-believed",
                                                                    "hung-supervisor",
-                                                                   "forged-exit"});
+                                                                   "forged-exit",
+                                                                   "budget-ignored",
+                                                                   "mark-told-twice",
+                                                                   "month-not-begun"});
 
 constexpr std::string_view name_of(Bug bug) { return kBugNames[static_cast<std::size_t>(bug)]; }
 

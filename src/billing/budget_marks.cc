@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "base/planted.h"
 #include "model/queue_path.h"
 
 namespace berth::billing {
@@ -69,6 +70,7 @@ std::optional<BudgetMarked> mark_passed(const WatchedBudget& one, const QueueUse
   if (uses == nullptr && !ended) return std::nullopt;
   const std::int64_t used = uses == nullptr ? one.mark.used : used_of(one, *uses);
   const std::int32_t percent = uses == nullptr ? one.mark.percent : percent_of(used, one.budget.limit());
+  if (planted(Bug::kMonthNotBegun) && percent < one.mark.percent) return std::nullopt;
   const bool same_period = percent == 0 || grant || one.mark.month == period->name;
   if (one.mark.percent == percent && !ended && same_period) return std::nullopt;
   return BudgetMarked{one.queue,          percent,           period->name, period->end, used,

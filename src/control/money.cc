@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/planted.h"
 #include "model/month.h"
 #include "model/quantity_report.h"
 
@@ -276,7 +277,8 @@ Result<Reply> mark_budget(Batch& batch, const MarkBudget& command) {
   if (config.limit() != mark.limit || (grant && config.until != mark.until)) return unchanged;  // likewise
   if (mark.ended && (!grant || batch.now() < config.until)) return unchanged;
   const bool same_period = grant || last.month == mark.month;
-  if (last.percent == mark.percent && last.ended == mark.ended && same_period) return unchanged;
+  if (!planted(Bug::kMarkToldTwice) && last.percent == mark.percent && last.ended == mark.ended && same_period)
+    return unchanged;
   batch.emit(mark);
   return Reply{};
 }

@@ -85,6 +85,9 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kClockBelieved, 5'000},
     {Bug::kHungSupervisor, 10'000},
     {Bug::kForgedExit, 10'000},
+    {Bug::kBudgetIgnored, 100'000},
+    {Bug::kMarkToldTwice, 100'000},
+    {Bug::kMonthNotBegun, 100'000},
 });
 static_assert(kBounds.size() == berth::kBugNames.size() + 1);  // no bug at all is tried on both fleets
 

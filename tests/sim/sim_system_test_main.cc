@@ -59,6 +59,15 @@ int main() {
                            "in one NUMA domain",
                            "in few NUMA domains",
                            "failed GPU stays failed",
+                           "budget marked 50",
+                           "budget marked 80",
+                           "budget marked 100",
+                           "budget set back",
+                           "grant marked 50",
+                           "grant marked 80",
+                           "grant marked 100",
+                           "grant ended",
+                           "marks checked",
                            "task over: supervisor-lost"}) {
     if (seen[must] > 0) continue;
     std::printf("the simulation never came to: %s\n", must);

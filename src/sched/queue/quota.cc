@@ -178,7 +178,7 @@ std::optional<Reason> over_lending(const State& state, QueueId queue, const Amou
 }
 
 std::optional<Reason> over_budget(const State& state, QueueId queue, const Amounts& asked, ChargeKind kind) {
-  for (QueueId id = queue; id.valid(); id = state.queue(id).parent) {
+  for (QueueId id = queue; id.valid() && !planted(Bug::kBudgetIgnored); id = state.queue(id).parent) {
     const QueueState& q = state.queue(id);
     const state::BudgetState* stops = q.stopped_by(BudgetAction::kStopStarting);
     if (stops == nullptr) stops = q.stopped_by(BudgetAction::kStopBorrowing);

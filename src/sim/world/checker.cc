@@ -168,6 +168,8 @@ void Checker::set_limits(QueueView& queue, const QueueConfig& config) {
   resolve(config.max, [&](std::size_t d, std::int64_t amount) { queue.max[d] = amount; });
   resolve(config.lending_limit, [&](std::size_t d, std::int64_t amount) { queue.lending[d] = amount; });
   queue.strict = config.policy == QueuePolicy::kStrict;
+  set_budget(queue.budgets[static_cast<std::size_t>(BudgetKind::kBudget)], config.budget);
+  set_budget(queue.budgets[static_cast<std::size_t>(BudgetKind::kGrant)], config.grant);
   queue.attained_service = config.attained_service;
   const QueueView& parent = queues_[queue.parent];
   queue.eviction = config.eviction;
@@ -236,6 +238,7 @@ void Checker::configure(const ClusterConfig& config, const std::vector<QueueMove
     queue.guaranteed = queue.configured = {};
     queue.guarantee_decay_ms = 0;
     queue.evictions.clear();
+    queue.budgets = {};
   }
   recount();
   for (QueueView& queue : queues_) note_shortness(queue);
@@ -313,6 +316,7 @@ Amounts Checker::amounts_of(const std::vector<TaskPlacement>& placements) const 
 void Checker::integrate(QueueView& queue) {
   queue.integral += queue.usage[kDimGpu] * (now_ - queue.integrated_to);
   queue.integrated_to = now_;
+  keep_history(queue);
 }
 
 // Adds to the accounts what the charge used since it was last added.
@@ -541,6 +545,7 @@ void Checker::on_iteration_end(const state::State&, Timestamp now, bool quiet) {
   for (const std::uint32_t queue : roomier_) check_promotions(queues_[queue]);
   roomier_.clear();
   for (const std::uint32_t q : contended_) breach("P3", "room in '" + queues_[q].path + "' was taken for nobody");
+  check_borrows_nothing();
   for (const JobId id : complete_) breach("P13", text_of(id) + " has no task left and does not end");
   for (const JobId id : failing_) {
     const auto job = jobs_.find(id);

@@ -5,7 +5,8 @@
 //
 // After each event it checks what that event may not break, in time that does not depend on the size of the cluster: P1
 // capacity and nominated places, P2 whole gangs, P3 guarantees and promotion, P4 max, P5 causes and proofs of
-// evictions, P8 answers, P9 one life at a time, P11 trust domains, P12 the integral of usage. `check_from_scratch`
+// evictions, P8 answers, P9 one life at a time, P11 trust domains, P12 the integral of usage, and the marks of budgets
+// and grants. `check_from_scratch`
 // recomputes all sums and compares them with the state, and its own accounts with the meter's (P12). It also looks for
 // jobs that wait without a reason (P6, P3).
 
@@ -38,6 +39,9 @@ class Checker : public Witness {
   void on_answer(const Answer& answer) override;
   void on_iteration_end(const state::State& durable, Timestamp now, bool quiet) override;
 
+  // Checks that each budget and grant of GPU-hours has the mark that it has passed. Requires: all marks of this instant
+  // are told.
+  void check_marks(Timestamp now);
   // Recomputes everything from nothing. `quiet`: the last iteration left nothing that could start at once.
   void check_from_scratch(const state::State& durable, const billing::Meter& meter, Timestamp now, bool quiet);
   std::uint64_t scratch_checks() const { return scratch_checks_; }
@@ -48,6 +52,13 @@ class Checker : public Witness {
   const std::optional<std::string>& violation() const { return violation_; }
 
  private:
+  // A budget or grant, and its last mark.
+  struct BudgetView {
+    std::optional<BudgetConfig> config;
+    std::int32_t percent = 0;
+    Timestamp until;  // the end of the period of that mark
+    bool ended = false;
+  };
   struct QueueView {
     std::string path;
     std::uint32_t parent = 0;
@@ -73,7 +84,9 @@ class Checker : public Witness {
     std::set<std::tuple<Seq, JobId, std::uint32_t>> borrowed;
     std::int64_t integral = 0;  // milli-GPU x ms of usage
     Timestamp integrated_to;
-    std::int64_t billed = 0;  // the same integral, added up by attempts
+    std::int64_t billed = 0;                            // the same integral, added up by attempts
+    std::array<BudgetView, 2> budgets;                  // by BudgetKind
+    std::vector<std::pair<Timestamp, Int128>> history;  // the integral whenever the usage changed, if there are prices
   };
   struct GpuView {
     std::uint32_t model = 0;
@@ -263,11 +276,11 @@ class Checker : public Witness {
   void on(const MoveOrdered& event);
   void on(const TokenCreated&) {}
   void on(const TokenRevoked&) {}
-  void on(const PricesApplied&) {}
+  void on(const PricesApplied&) { has_prices_ = true; }
   void on(const MonthClosed&) {}
   void on(const BillCorrected&) {}
   void on(const QuantityReported&) {}
-  void on(const BudgetMarked&) {}
+  void on(const BudgetMarked& event);
   void on(const QueueChanged& event);
   void on(const QueueChangeEnded& event);
   void on(const RoleBound&) {}
@@ -283,6 +296,16 @@ class Checker : public Witness {
   void on(const MaintenancePlanned& event);
   void on(const MaintenanceBegan& event);
   void on(const MaintenanceEnded& event);
+
+  static void set_budget(BudgetView& view, const std::optional<BudgetConfig>& config);
+  Int128 integral_at(const QueueView& queue, Timestamp time) const;
+  void keep_history(QueueView& queue);
+  static std::optional<std::pair<Timestamp, Timestamp>> period_of(const BudgetConfig& config, Timestamp now);
+  std::int64_t used_in(const QueueView& queue, std::pair<Timestamp, Timestamp> period, Timestamp now) const;
+  static bool budget_stops(const QueueView& queue, BudgetAction what);
+  bool might_borrow(const JobView& job, const Amounts& asked) const;
+  void check_budgets_allow(const JobView& job, bool guaranteed);
+  void check_borrows_nothing();
 
   JobView* live(JobId id, const char* what);
   JobView* live_attempt(JobId id, std::uint32_t attempt, const char* what);
@@ -428,6 +451,7 @@ class Checker : public Witness {
   std::vector<Timestamp> moves_;
   Seq seq_ = 0;
   bool fragmentation_alarm_ = false;
+  bool has_prices_ = false;
   Seq last_cycle_ = 0;  // the last cycle that decided something
   std::int64_t bound_milli_ = 0;
   std::int64_t total_integral_ = 0;
@@ -442,6 +466,7 @@ class Checker : public Witness {
   std::set<JobId> shrinking_;  // gangs that scale down
   std::set<JobId> on_notice_;  // victims whose eviction could still be cancelled
   std::set<JobId> cancelling_;
+  std::set<std::pair<JobId, std::size_t>> may_not_borrow_;  // charges that have to be within when the iteration ends
   std::set<std::uint32_t> roomier_;
   std::set<std::uint32_t> contended_;  // queues where room was taken from one charge for another
   std::set<std::size_t> flapping_;     // nodes that are back and have to be cordoned

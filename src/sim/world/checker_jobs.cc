@@ -187,6 +187,7 @@ void Checker::on(const AttemptStarted& event) {
   if (violation_) return;
   drop_reservation(*job);
   const std::uint64_t stood = job->nomination && job->nomination->has_moved() ? job->stood : 0;
+  const bool room_is_kept = job->nomination && guaranteed(job->queue, job->nomination->within);
   drop_nomination(*job);
   ChargeView one;
   one.amounts = amounts_of(event.placements);
@@ -202,6 +203,7 @@ void Checker::on(const AttemptStarted& event) {
   require(event.guaranteed == guaranteed(job->queue, event.within), "P3",
           text_of(event.job) + " is billed as guaranteed though it is not, or the reverse");
   count(event.guaranteed ? "within" : "borrowed");
+  check_budgets_allow(*job, event.guaranteed || room_is_kept);
   one.within = event.within;
   one.guaranteed = event.guaranteed;
   job->running = true;
@@ -248,6 +250,7 @@ void Checker::on(const AttemptGrown& event) {
   require(event.within == within_of(*job, one), "P3", "growth is marked against the stack");
   require(event.guaranteed == guaranteed(job->queue, event.within), "P3",
           text_of(event.job) + " grows as guaranteed though it is not, or the reverse");
+  check_budgets_allow(*job, event.guaranteed);
   check_affinity_rules(*job, event.placements);
   require(!job->stop, "P2", text_of(event.job) + " grows while it is asked to stop");
   one.within = event.within;

@@ -194,6 +194,8 @@ bool Checker::over_quota(const JobView& job, const Amounts& asked) const {
       }
     }
     if (q == 0) return false;
+    if (budget_stops(queues_[q], BudgetAction::kStopStarting)) return true;
+    if (budget_stops(queues_[q], BudgetAction::kStopBorrowing) && might_borrow(job, asked)) return true;
   }
 }
 
@@ -402,6 +404,7 @@ void Checker::check_claim(const JobView& job, Timestamp now) {
   const Amounts asked = least_amounts(job, 0);
   for (std::uint32_t q = job.queue; q != 0; q = queues_[q].parent) {
     if (!fits_guarantee(queues_[q], queues_[q].within + queues_[q].nominated_within, asked)) return;
+    if (budget_stops(queues_[q], BudgetAction::kStopStarting)) return;
   }
   const Removable removable = removable_for(job, now);
   if (removable.jobs == 0 || removable.jobs > std::min(config_.scheduling.victims_per_cycle, evictions_left())) return;

@@ -15,6 +15,7 @@ namespace berth::sim {
 namespace {
 
 constexpr Timestamp kBegin{86'400'000};
+constexpr std::int64_t kMonthEndMs = 31 * 86'400'000LL;  // of January 1970
 constexpr std::int64_t kSecond = 1000;
 constexpr std::int64_t kHour = 3'600'000;
 
@@ -28,10 +29,20 @@ Simulation::Simulation(std::uint64_t seed, SimulationShape shape)
       checker_(world_.fleet()) {
   world_.set_witness(&checker_);
   if (shape_.audit_every_event) world_.audit_every_event();
-  world_.advance_to(kBegin);
+  // Most lives take some hours. Where there are budgets, every other one sees the month end.
+  if (has_budgets() && seed_ % 4 == 2)
+    world_.advance_to(Timestamp{kMonthEndMs - static_cast<std::int64_t>(seed_ % 5 + 1) * kHour / 2});
+  else
+    world_.advance_to(kBegin);
   if (shape_.faults) {
     if (random_.chance(500)) world_.fleet().set_report_faults({100, 200, random_.between(1, 30) * kSecond});
     if (random_.chance(300)) world_.fleet().set_times({5 * kSecond, 20 * kSecond, 5 * kSecond});
+  }
+  if (has_budgets()) {
+    PriceBook book{"EUR", {}};
+    book.periods.emplace_back().gpus = {{"A100", 1'000'000, 1'500'000, {}}, {"H100", 2'000'000, 3'000'000, {}}};
+    world_.send(ApplyPrices{std::move(book), "operator"});
+    world_.reconcile();
   }
   while (world_.durable().config_version() == 0) {  // some configurations contradict themselves and are refused
     config_ = random_config();
@@ -386,6 +397,7 @@ void Simulation::step() {
     break_something();
   }
   if (!random_.chance(200)) pass_time();  // sometimes several things arrive at once
+  if (Random apart(seed_ ^ (steps_ << 48U)); apart.chance(200)) look_at_budgets();
   if (world_.events() - checked_at_ >= shape_.events_per_scratch_check) check_now();
 }
 
@@ -425,7 +437,8 @@ bool Simulation::waits_for_a_reason(const state::JobState& job) {
   if ((reason.code == ReasonCode::kAffinity || reason.code == ReasonCode::kPorts) && by_itself) return true;
   // A max below the request of the job alone never lets it start.
   if (reason.code == ReasonCode::kQuotaMax) return reason.asked > reason.limit;
-  return reason.code == ReasonCode::kQuotaLentOut || reason.code == ReasonCode::kHeld;
+  return reason.code == ReasonCode::kQuotaLentOut || reason.code == ReasonCode::kHeld ||
+         reason.code == ReasonCode::kBudget || reason.code == ReasonCode::kGrant;
 }
 
 void Simulation::heal_and_converge() {
@@ -457,6 +470,7 @@ void Simulation::heal_and_converge() {
   // The work of each job is finite. Jobs that alternate on one GPU for months are ended by the checks below.
   for (int day = 0; day < 60 && world_.durable().jobs().size() > 0 && !violation(); ++day) {
     world_.advance_to(world_.now() + 24 * kHour);
+    look_at_budgets();
     check_now();
     if (world_.durable().running().empty()) break;
   }

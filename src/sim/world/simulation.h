@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "sim/world/budgets.h"
 #include "sim/world/checker.h"
 #include "sim/world/world.h"
 
@@ -61,6 +62,8 @@ class Simulation {
   void touch_a_job();
   void plan_maintenance(Random& apart);
   void change_limits(Random& apart);
+  void choose_budgets(ClusterConfig& config);
+  void look_at_budgets();
   void set_the_clock(Random& apart);
   void rename_a_node(Random& apart);
   void copy_a_node(Random& apart);
@@ -70,6 +73,7 @@ class Simulation {
   void change_images(const std::string& node);
   bool has_cut_gpus() const { return shape_.policies && !shape_.exact && seed_ % 5 == 1; }
   bool has_changed_limits() const { return shape_.policies && seed_ % 7 == 3; }
+  bool has_budgets() const { return shape_.policies && !shape_.exact && seed_ % 6 == 4; }
   bool has_images() const { return shape_.policies && seed_ % 3 == 0; }
   static std::vector<std::string> random_images(Random& random);
   void touch_a_node();
@@ -85,6 +89,7 @@ class Simulation {
   Random random_;
   World world_;
   Checker checker_;
+  Budgets budgets_;
   ClusterConfig config_;
   std::vector<std::string> leaves_;
   std::vector<std::string> node_names_;

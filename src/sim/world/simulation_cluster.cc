@@ -117,6 +117,7 @@ ClusterConfig Simulation::random_config() {
   if (shape_.policies) {
     choose_policies(config);
     choose_terms(config);
+    choose_budgets(config);
   }
   return config;
 }

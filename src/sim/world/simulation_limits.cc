@@ -1,4 +1,4 @@
-// Changes of limits by command in a random life.
+// Changes of limits by command in a random life; budgets and grants.
 
 #include "sim/world/simulation.h"
 
@@ -31,6 +31,47 @@ void Simulation::change_limits(Random& apart) {
   change.settings.push_back(setting);
   if (apart.chance(400)) change.until = world_.clock() + apart.between(1, 7200) * 1000;
   world_.send(change);
+}
+
+// Gives queues budgets and grants, with random numbers of their own.
+void Simulation::choose_budgets(ClusterConfig& config) {
+  if (!has_budgets()) return;
+  Random purse(seed_ ^ 0xb4d6eULL ^ (steps_ << 20U));
+  constexpr std::int64_t kMinute = 60'000;
+  const auto some = [&] {
+    BudgetConfig budget;
+    if (purse.chance(150))
+      budget.money_micro = purse.between(1, 40'000) * 1000;
+    else
+      budget.gpu_milli_hours = purse.between(1, 200) * purse.between(1, 200);
+    budget.when_used_up = static_cast<BudgetAction>(purse.below(3));
+    return budget;
+  };
+  const Timestamp begun = world_.clock();
+  for (QueueConfig& queue : config.queues) {
+    if (purse.chance(250)) queue.budget = some();
+    if (!purse.chance(250)) continue;
+    queue.grant = some();
+    queue.grant->from = begun + purse.between(-60, 60) * kMinute;
+    queue.grant->until = queue.grant->from + purse.between(61, 400) * kMinute;
+  }
+}
+
+// What the daemon does all the time. A process may die before a mark is stored; then the next look tells it.
+void Simulation::look_at_budgets() {
+  if (!has_budgets()) return;
+  world_.reconcile();
+  Random apart(seed_ ^ (steps_ << 12U));
+  for (int looks = 0; looks < 8 && !violation(); ++looks) {
+    auto marks = budgets_.look(world_.durable(), world_.log(), world_.clock());
+    BERTH_CHECK(marks.has_value());
+    if (marks->empty()) return checker_.check_marks(world_.clock());
+    for (BudgetMarked& mark : *marks) {
+      if (apart.chance(100)) world_.send(MarkBudget{mark});  // told twice, as after a reply that was lost
+      world_.send(MarkBudget{std::move(mark)});
+    }
+    world_.reconcile();
+  }
 }
 
 }  // namespace berth::sim
