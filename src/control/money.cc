@@ -22,10 +22,12 @@ namespace {
 // What a price book would leave without a price. Mistakes of one entry about the same thing are told once.
 class BookInForceCheck {
  public:
-  BookInForceCheck(const State& state, const PriceBook& book, Timestamp now) : state_(state), book_(book), now_(now) {}
+  BookInForceCheck(const State& state, const PriceBook& book, Timestamp now, Timestamp first_use)
+      : state_(state), book_(book), now_(now), first_use_(first_use) {}
 
   std::vector<PriceMistake> run() {
     check_currency();
+    check_begin();
     for (std::size_t p = 0; p < book_.periods.size(); ++p) {
       const bool over = p + 1 < book_.periods.size() && book_.periods[p + 1].valid_from <= now_;
       if (!over) check_models(p);
@@ -55,6 +57,25 @@ class BookInForceCheck {
     }
   }
 
+  // What the book in force prices, and is on no closed bill yet, stays priced: else it would be free in hindsight.
+  void check_begin() {
+    if (state_.price_version() == 0) return;
+    const Timestamp begin = state_.prices().periods.front().valid_from;
+    Timestamp from = std::max(begin, first_use_);
+    if (from > now_) return;
+    while (from < now_ && state_.closed_months().contains(month_at(from).name)) from = month_at(from).end;
+    if (from < book_.periods.front().valid_from) tell_unpriced(from);
+  }
+
+  void tell_unpriced(Timestamp from) {
+    const Month month = month_at(from);
+    const Timestamp priced = std::max(state_.prices().periods.front().valid_from, month.begin);
+    const auto day = [](Timestamp time) { return to_iso8601(time).substr(0, 10); };
+    tell(0, "valid_from",
+         "prices begin at " + day(book_.periods.front().valid_from) + ", and " + month.name +
+             ", which is not closed, is priced from " + day(priced) + " by the book in force; keep those entries");
+  }
+
   void check_models(std::size_t p) {
     std::string names;
     for (std::size_t m = 0; m < state_.gpu_models().size(); ++m) {
@@ -69,7 +90,10 @@ class BookInForceCheck {
   // What was reported before the first prices costs nothing.
   void check_report(const QuantityReported& report) {
     const PricePeriod* period = book_.at(report.from);
-    if (period == nullptr) return;
+    if (period == nullptr) {
+      if (state_.prices().at(report.from) != nullptr) tell_unpriced(report.from);
+      return;
+    }
     const auto p = static_cast<std::size_t>(period - book_.periods.data());
     const QuantityPrice* price = period->quantity(report.kind);
     const std::string path = "quantities." + report.kind;
@@ -90,13 +114,15 @@ class BookInForceCheck {
   const State& state_;
   const PriceBook& book_;
   Timestamp now_;
+  Timestamp first_use_;
   std::vector<PriceMistake> mistakes_;
 };
 
 }  // namespace
 
-std::vector<PriceMistake> price_mistakes(const State& state, const PriceBook& book, Timestamp now) {
-  return BookInForceCheck(state, book, now).run();
+std::vector<PriceMistake> price_mistakes(const State& state, const PriceBook& book, Timestamp now,
+                                         std::optional<Timestamp> first_use) {
+  return BookInForceCheck(state, book, now, first_use.value_or(month_at(now).begin)).run();
 }
 
 Result<Reply> apply_prices(Batch& batch, const ApplyPrices& command) {

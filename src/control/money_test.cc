@@ -109,6 +109,50 @@ TEST_CASE("prices that would leave something of an open month without a price ar
   says(two, "prices[1].gpus: nodes have GPUs of H100, and these prices have none for it");
 }
 
+TEST_CASE("what the prices in force price in a month that is not closed stays priced") {
+  BilledFleet fleet;
+  const auto from = [](const char* day) {
+    PriceBook book = book_with("H100");
+    book.periods[0].valid_from = from_iso8601(day).value();
+    return book;
+  };
+  const auto says = [&](const char* day, const char* first_use) {
+    const auto mistakes = price_mistakes(fleet.state, from(day), fleet.now, from_iso8601(first_use).value());
+    return mistakes.empty() ? "" : mistakes[0].path + ": " + mistakes[0].message;
+  };
+  fleet.command(ApplyPrices{from("2027-02-01"), "op"});
+  fleet.command(ApplyPrices{from("2027-03-01"), "op"});  // nothing is priced yet
+  fleet.command(ApplyPrices{from("2026-01-01"), "op"});
+  const auto refused = fleet.try_command(ApplyPrices{from("2026-12-01"), "op"});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK_EQ(refused.error().message,
+           "prices[0].valid_from: prices begin at 2026-12-01, and 2026-11, which is not closed, is priced from "
+           "2026-11-01 by the book in force; keep those entries");
+  CHECK_EQ(says("2026-11-01", "2026-11-10"), "");
+  CHECK_EQ(says("2026-11-10", "2026-11-10T08:00Z"), "");
+  CHECK(says("2026-11-11", "2026-11-10T08:00Z").starts_with("valid_from: prices begin at 2026-11-11, and 2026-11, "));
+  CHECK(says("2026-11-01", "2026-10-31").find("and 2026-10, which is not closed") != std::string::npos);
+  fleet.command(CloseMonth{{.month = "2026-10", .price_version = 1, .hash = "h", .user = "op"}});
+  CHECK_EQ(says("2026-11-01", "2026-10-31"), "");
+  CHECK_FALSE(says("2026-11-02", "2026-10-31").empty());
+  CHECK_FALSE(says("2026-11-01", "2026-09-30").empty());
+  fleet.command(ApplyPrices{from("2026-11-01"), "op"});
+}
+
+TEST_CASE("a report of a month that is not closed stays priced, also from before the first use") {
+  BilledFleet fleet;
+  fleet.command(ApplyPrices{book_with_storage(), "op"});
+  QuantityReported october = stored("r-1");
+  october.from = from_iso8601("2026-10-01").value();
+  october.to = from_iso8601("2026-10-02").value();
+  fleet.command(ReportQuantities{{october}});
+  PriceBook later = book_with_storage();
+  later.periods[0].valid_from = from_iso8601("2026-11-01").value();
+  const auto mistakes = price_mistakes(fleet.state, later, fleet.now, from_iso8601("2026-11-03").value());
+  REQUIRE_EQ(mistakes.size(), 1);
+  CHECK(mistakes[0].message.find("and 2026-10, which is not closed, is priced from 2026-10-01") != std::string::npos);
+}
+
 TEST_CASE("the currency stays while a queue has a budget or a grant in it") {
   BilledFleet fleet;
   fleet.command(ApplyPrices{book_with("H100"), "op"});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -28,8 +29,10 @@ std::set<std::string> models_in(const billing::Meter& meter, Timestamp from, Tim
 
 std::vector<PriceMistake> price_mistakes(const state::State& state, const billing::Meter& meter, const PriceBook& book,
                                          Timestamp now) {
-  std::vector<PriceMistake> mistakes = control::price_mistakes(state, book, now);
-  if (meter.last_seq() == 0) return mistakes;
+  const bool used = meter.last_seq() != 0;
+  std::vector<PriceMistake> mistakes =
+      control::price_mistakes(state, book, now, used ? std::optional(meter.first_event()) : std::nullopt);
+  if (!used) return mistakes;
   std::map<std::size_t, std::map<std::string, std::string>> missing;  // by entry and model: the first month
   for (Month month = month_at(meter.first_event()); month.begin < now; month = month_at(month.end)) {
     if (state.closed_months().contains(month.name)) continue;

@@ -73,6 +73,11 @@ def a_bill_adds_up_and_is_tried_with_other_prices(server):
     assert berth(server, "prices", "diff", good).returncode == 0
     currency = berth(server, "prices", "apply", dollars)
     assert "dollars.yaml:1:11: currency: the budget of queue green is in EUR" in currency.stderr, currency.stderr
+    later = price_file(server, "later.yaml", PRICES.replace("2020-01-01", "2999-01-01") % model)
+    for words in (("apply",), ("diff",)):
+        refused = berth(server, "prices", *words, later)
+        assert refused.returncode not in (0, 1), refused.stdout
+        assert "later.yaml:3:17: prices[0].valid_from: prices begin at 2999-01-01, and 20" in refused.stderr, refused.stderr
     server.ask("POST", "/v1/jobs", {"queue": "red", "gpus": 2, "command": ["sleep", "60"]})
     time.sleep(2)
     whole = bill(server)
