@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/utf8.h"
 #include "cli/answer.h"
 #include "cli/columns.h"
 #include "cli/job_flags.h"
@@ -148,10 +149,7 @@ class Declarations {
   static CLI::Option* reason_of_break_glass(CLI::Option* option) {
     constexpr std::size_t kMostBytes = 200;
     const auto check = [](const std::string& text) {
-      const bool blank = text.find_first_not_of(' ') == std::string::npos;
-      const bool one_line = std::none_of(text.begin(), text.end(),
-                                         [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-      if (!blank && one_line && text.size() <= kMostBytes) return std::string();
+      if (is_plain_line(text) && text.size() <= kMostBytes) return std::string();
       return "it needs a reason: 1 to " + std::to_string(kMostBytes) +
              " bytes on one line, which the owner of the job reads";
     };

@@ -157,7 +157,7 @@ TEST_CASE("command line: a mistake says what would be right") {
 }
 
 TEST_CASE("command line: break-glass needs a reason, also for a job of one's own") {
-  for (const std::string reason : {"", "   ", "two\nlines", "a\x7f"}) {
+  for (const std::string reason : {"", "   ", "two\nlines", "a\x7f", "\u200b", "a\u202eb"}) {
     CAPTURE(reason);
     CHECK_NE(refused({"logs", "1", "--break-glass", reason}).find("--break-glass: it needs a reason: 1 to 200 bytes"),
              std::string::npos);

@@ -1,23 +1,21 @@
 #include "api/routes/log_access.h"
 
-#include <algorithm>
 #include <future>
 #include <memory>
 #include <utility>
 
 #include "api/routes/access.h"
 #include "api/routes/request_reading.h"
+#include "base/utf8.h"
 
 namespace berth::api {
 
 Result<std::string> break_glass_reason(const http::Request& request) {
   const auto stated = request.query_value(kBreakGlassParameter);
   if (!stated) return std::string();
-  const bool printable = std::none_of(stated->begin(), stated->end(),
-                                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-  const std::size_t begin = stated->find_first_not_of(' ');
-  if (!printable || begin == std::string::npos || stated->size() > kLongestBreakGlassReason)
+  if (!is_plain_line(*stated) || stated->size() > kLongestBreakGlassReason)
     return invalid("break_glass needs a reason: 1 to 200 bytes on one line, which the owner of the job reads");
+  const std::size_t begin = stated->find_first_not_of(' ');
   return stated->substr(begin, stated->find_last_not_of(' ') + 1 - begin);
 }
 
