@@ -155,6 +155,16 @@ class Declarations {
     };
     return option->check(check, "");
   }
+  // An empty one, as of a variable that is not set, would be taken for none, and a second try would count twice.
+  static CLI::Option* idempotency_key(CLI::Option* option) {
+    constexpr std::size_t kLongestKey = 255;  // as the server takes it
+    const auto check = [](const std::string& text) {
+      const bool visible = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+      if (!text.empty() && text.size() <= kLongestKey && visible) return std::string();
+      return "a key is 1 to " + std::to_string(kLongestKey) + " ASCII characters that are not blanks";
+    };
+    return option->check(check, "")->type_name("KEY");
+  }
   static CLI::Option* number(CLI::Option* option, std::int64_t low, std::int64_t high, const char* name) {
     return decimal(option, low, high)->type_name(name);
   }
@@ -215,8 +225,8 @@ class Declarations {
     sub.add_option("--export", job.exported,
                    "variables of your environment that the job gets: ALL, NONE (default), or NAME,NAME=VALUE,...")
         ->type_name("NAMES");
-    sub.add_option("--key", job.key, "idempotency key: the same key is the same job (default: random)")
-        ->type_name("KEY");
+    idempotency_key(
+        sub.add_option("--key", job.key, "idempotency key: the same key is the same job (default: random)"));
   }
 
   void declare_jobs();
@@ -557,7 +567,9 @@ void Declarations::declare_cluster() {
                               "berth bill research --month 2026-11 --by user\n"
                               "  berth bill --by label --label model -o csv\n"
                               "  berth bill --month 2026-10 --prices other.yaml\n"
-                              "  berth bill --month 2026-10 --line 17-3f9ac2d15b07",
+                              "  berth bill --month 2026-10 --line 17-3f9ac2d15b07\n"
+                              "  berth bill --month 2026-10 --close\n"
+                              "  berth bill research --month 2026-10 --correct -12.50 --reason 'a node was lost'",
                               bill);
   billing.add_option("QUEUE", bill->queue, "this queue and those below it (the whole cluster)");
   billing.add_option("--month", bill->month, "a month of UTC, such as 2026-11 (the present one)")->type_name("MONTH");
@@ -566,16 +578,16 @@ void Declarations::declare_cluster() {
   billing.add_option("--label", bill->label, "with --by label: the key of the labels")->type_name("KEY");
   billing.add_option("--prices", bill->prices, "by the prices of this file; nothing is stored")->type_name("FILE");
   billing.add_option("--line", bill->line, "open this line of berth invoice, down to its events")->type_name("LINE");
-  billing.add_option("--after", bill->after, "with --line: go on where it says there is more")->type_name("TEXT");
+  billing.add_option("--after", bill->after, "with --line: go on where it says there is more")->type_name("PLACE");
   billing.add_flag("--close", bill->close, "close the month first: its bills stay as they are for good");
   billing.add_option("--correct", bill->correct, "put this amount for --month on the bill of now; -5.50 is a refund")
-      ->type_name("AMOUNT");
-  billing.add_option("--reason", bill->reason, "with --correct: it is on the bill")->type_name("TEXT");
+      ->type_name("AMOUNT")
+      ->check([](const std::string& text) { return text.empty() ? "give an amount such as -12.50" : std::string(); },
+              "");
+  billing.add_option("--reason", bill->reason, "with --correct: it is on the bill")->type_name("REASON");
   number(billing.add_option("--job", bill->job, "with --correct: the job that it is about"), 1, kMost, "ID");
-  billing
-      .add_option("--key", bill->key,
-                  "with --correct: idempotency key: the same key is the same correction (default: random)")
-      ->type_name("KEY");
+  idempotency_key(billing.add_option(
+      "--key", bill->key, "with --correct: idempotency key: the same key is the same correction (default: random)"));
   add_moment(billing, bill->at);
   add_format(billing, bill->format, {"table", "json", "csv"});
 

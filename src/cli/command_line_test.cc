@@ -156,6 +156,21 @@ TEST_CASE("command line: a mistake says what would be right") {
   CHECK(refused({"jobs", "--limit", "0x10"}).find("--limit: '0x10' is not an integer") != std::string::npos);
 }
 
+TEST_CASE("command line: an empty or blank idempotency key is not taken for none") {
+  for (const std::string key : {"", " ", "a b", "é", "a\n"}) {
+    CAPTURE(key);
+    CHECK_NE(refused({"submit", "--key", key, "--", "true"}).find("--key: a key is 1 to 255 ASCII characters"),
+             std::string::npos);
+    CHECK_NE(
+        refused({"bill", "a", "--month", "2026-10", "--correct", "-1", "--reason", "x", "--key", key}).find("--key"),
+        std::string::npos);
+  }
+  refused({"submit", "--key=", "--", "true"});
+  refused({"bill", "--key", std::string(256, 'x')});
+  CHECK_NE(refused({"bill", "a", "--correct", ""}).find("--correct: give an amount"), std::string::npos);
+  CHECK_EQ(parsed<BillOptions>({"bill", "--key", std::string(255, 'x')}).key.size(), 255);
+}
+
 TEST_CASE("command line: break-glass needs a reason, also for a job of one's own") {
   for (const std::string reason : {"", "   ", "two\nlines", "a\x7f", "\u200b", "a\u202eb"}) {
     CAPTURE(reason);

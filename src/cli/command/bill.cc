@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "cli/printable.h"
 #include "cli/when.h"
+#include "model/month.h"
 #include "model/price_book.h"
 
 namespace berth::cli {
@@ -63,6 +64,13 @@ std::string fleet_text(const Json& bill, std::size_t width) {
   return table.empty() ? "" : "\nthe fleet, in GPU-hours:\n" + table.text(width);
 }
 
+// A month that is over goes on no more.
+bool is_over(const Json& bill) {
+  const auto month = month_of(show(bill, "month"));
+  const auto to = from_iso8601(show(bill, "to"));
+  return month && to && *to >= month->end;
+}
+
 std::string bill_text(const Json& bill, std::size_t width) {
   const std::string queue = show(bill, "queue");
   const std::string currency = show(bill, "currency");
@@ -77,7 +85,7 @@ std::string bill_text(const Json& bill, std::size_t width) {
   const Table table = bill_rows_table(bill);
   if (table.empty()) return text + "\nnothing is billed\n";
   text += "\n" + table.text(width) + "\ntotal " + show(bill, "total") + " " + currency;
-  if (show(bill, "number").empty())
+  if (show(bill, "number").empty() && !is_over(bill))
     text += "; if the month goes on like this: " + money_text(integer(bill, "expected_micro")) + " " + currency;
   return text + "\n" + fleet_text(bill, width);
 }
@@ -201,22 +209,32 @@ Result<int> open_line(const BillOptions& options, Session& session) {
   return kOk;
 }
 
-}  // namespace
-
-Result<int> run(const BillOptions& options, Session& session) {
-  if (!options.at.empty() && (options.close || !options.correct.empty()))
-    return invalid("--at reads a past moment; --close and --correct are of now");
-  if (!options.correct.empty()) return correct(options, session);
-  if (!options.line.empty()) return open_line(options, session);
-  if (!options.after.empty()) return invalid("--after needs --line, the line that it is about");
-  if (options.close) {
-    if (options.month.empty()) return invalid("--close needs --month, such as --month 2026-11");
-    const auto closed =
-        answer_of(session.server.post("/v1/months/" + client::encode_segment(options.month) + "/close", ""));
-    if (!closed) return closed.error();
-    session.err << "month " << printable(show(*closed, "month")) << " is closed, hash " << show(*closed, "hash")
-                << "\n";
+// What would be passed over in silence is refused.
+Result<void> check_together(const BillOptions& options) {
+  const bool corrects = !options.correct.empty();
+  const bool opens = !options.line.empty();
+  const std::pair<const char*, bool> of_correction[] = {
+      {"--reason", !options.reason.empty()}, {"--job", options.job > 0}, {"--key", !options.key.empty()}};
+  for (const auto& [flag, given] : of_correction) {
+    if (given && !corrects) return invalid(std::string(flag) + " needs --correct, the amount that it is about");
   }
+  const std::pair<const char*, bool> of_bill[] = {{"--close", options.close},
+                                                  {"--prices", !options.prices.empty()},
+                                                  {"--by", !options.by.empty()},
+                                                  {"--label", !options.label.empty()}};
+  for (const auto& [flag, given] : of_bill) {
+    if (given && (corrects || opens))
+      return invalid(std::string(corrects ? "--correct" : "--line") + " and " + flag +
+                     " do not go together; call berth bill for each");
+  }
+  if (corrects && opens) return invalid("--correct and --line do not go together; call berth bill for each");
+  if (!options.after.empty() && !opens) return invalid("--after needs --line, the line that it is about");
+  if (!options.label.empty() && !options.by.empty() && options.by != "label")
+    return invalid("--label and --by " + options.by + " do not go together; --label needs --by label");
+  return {};
+}
+
+Result<int> show_bill(const BillOptions& options, Session& session) {
   const std::string by = options.by.empty() && !options.label.empty() ? "label" : options.by;
   const auto moment = moment_when(options.at, clock_now());
   if (!moment) return moment.error();
@@ -233,11 +251,34 @@ Result<int> run(const BillOptions& options, Session& session) {
     if (!bill) return in_file(bill.error(), options.prices);
   }
   if (!bill) return bill.error();
+  const bool csv = options.format == Format::kCsv;
+  if (csv && is_true(*bill, "partial"))
+    session.err << "a part of the bill: only the lines that you may see; the total is theirs alone\n";
   session.out << formatted(*bill, options.format, [&] {
-    return options.format == Format::kCsv ? bill_rows_table(*bill).csv()
-                                          : bill_text(*bill, table_width(session, options.format));
+    return csv ? bill_rows_table(*bill).csv() : bill_text(*bill, table_width(session, options.format));
   });
   return kOk;
+}
+
+}  // namespace
+
+Result<int> run(const BillOptions& given, Session& session) {
+  BillOptions options = given;
+  if (options.queue == "/") options.queue.clear();  // the root
+  if (auto ok = check_together(options); !ok) return ok.error();
+  if (!options.at.empty() && (options.close || !options.correct.empty()))
+    return invalid("--at reads a past moment; --close and --correct are of now");
+  if (!options.correct.empty()) return correct(options, session);
+  if (!options.line.empty()) return open_line(options, session);
+  if (options.close) {
+    if (options.month.empty()) return invalid("--close needs --month, such as --month 2026-11");
+    const auto closed =
+        answer_of(session.server.post("/v1/months/" + client::encode_segment(options.month) + "/close", ""));
+    if (!closed) return closed.error();
+    session.err << "month " << printable(show(*closed, "month")) << " is closed, hash " << show(*closed, "hash")
+                << "\n";
+  }
+  return show_bill(options, session);
 }
 
 }  // namespace berth::cli

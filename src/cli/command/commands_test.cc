@@ -878,6 +878,55 @@ TEST_CASE("bill: an amount above the bound is told with the bound, and what is n
   CHECK(sent.requests.at(0).find(R"("amount_micro":-100000000000000)") != std::string::npos);
 }
 
+TEST_CASE("bill: options that do not go together are refused, and nothing is asked") {
+  const auto says = [](auto&& change) {
+    BillOptions options;
+    options.month = "2026-10";
+    change(options);
+    const auto outcome = outcome_of(options, {});
+    CHECK(outcome.requests.empty());
+    REQUIRE_FALSE(outcome.code);
+    CHECK(outcome.code.error().code == ErrorCode::kInvalid);
+    return outcome.code.error().message;
+  };
+  const std::string each = "; call berth bill for each";
+  CHECK_EQ(says([](auto& o) { o.correct = "-1", o.close = true; }), "--correct and --close do not go together" + each);
+  CHECK_EQ(says([](auto& o) { o.correct = "-1", o.prices = "x"; }), "--correct and --prices do not go together" + each);
+  CHECK_EQ(says([](auto& o) { o.correct = "-1", o.by = "user"; }), "--correct and --by do not go together" + each);
+  CHECK_EQ(says([](auto& o) { o.correct = "-1", o.label = "x"; }), "--correct and --label do not go together" + each);
+  CHECK_EQ(says([](auto& o) { o.correct = "-1", o.line = "x"; }), "--correct and --line do not go together" + each);
+  CHECK_EQ(says([](auto& o) { o.line = "x", o.close = true; }), "--line and --close do not go together" + each);
+  CHECK_EQ(says([](auto& o) { o.reason = "x"; }), "--reason needs --correct, the amount that it is about");
+  CHECK_EQ(says([](auto& o) { o.job = 1; }), "--job needs --correct, the amount that it is about");
+  CHECK_EQ(says([](auto& o) { o.key = "x"; }), "--key needs --correct, the amount that it is about");
+  CHECK_EQ(says([](auto& o) { o.after = "x"; }), "--after needs --line, the line that it is about");
+  CHECK_EQ(says([](auto& o) { o.label = "x", o.by = "user"; }),
+           "--label and --by user do not go together; --label needs --by label");
+}
+
+TEST_CASE("bill: the root is /, a month that is over goes on no more, and a part as CSV says so") {
+  BillOptions root;
+  root.queue = "/";
+  const auto bill = [](const char* to) {
+    return std::string(
+               R"({"month": "2026-10", "queue": "", "currency": "EUR", "number": "", "by": "queue", "total": "1.0000",
+      "expected_micro": 2000000, "partial": true, "fleet": [], "items": [{"name": "a", "amount": "1.0000",
+      "floor_used_gpu_milli_ms": 0, "floor_idle_gpu_milli_ms": 0, "floor_lent_gpu_milli_ms": 0,
+      "burst_gpu_milli_ms": 0}], "to": ")") +
+           to + "\"}";
+  };
+  const auto over = outcome_of(root, {ok(bill("2026-11-01T00:00:00.000Z"))});
+  CHECK(over.requests.at(0).starts_with("GET /v1/bill HTTP"));
+  CHECK(over.out.find("total 1.0000 EUR\n") != std::string::npos);
+  const auto going = outcome_of(root, {ok(bill("2026-10-31T23:59:59.999Z"))});
+  CHECK(going.out.find("total 1.0000 EUR; if the month goes on like this: 2.0000 EUR") != std::string::npos);
+  CHECK_EQ(going.err, "");
+  root.format = Format::kCsv;
+  const auto csv = outcome_of(root, {ok(bill("2026-10-31"))});
+  CHECK(csv.err.starts_with("a part of the bill: only the lines that you may see"));
+  CHECK(csv.out.starts_with("QUEUE,"));
+}
+
 TEST_CASE("bill: a correction opens to its event, with the reason") {
   BillOptions open;
   open.line = "0-29b7cbefff49";

@@ -42,7 +42,7 @@ Result<int> run(const InvoiceOptions& options, Session& session) {
   const bool document = options.form != "json" && options.form != "table" && !options.form.empty();
   const auto moment = moment_when(options.at, clock_now());
   if (!moment) return moment.error();
-  const auto bill = get(session, query("/v1/bill", {{"queue", options.queue},
+  const auto bill = get(session, query("/v1/bill", {{"queue", options.queue == "/" ? "" : options.queue},
                                                     {"month", options.month},
                                                     {"invoice", document ? options.form : "lines"},
                                                     {"at", *moment}}));
