@@ -26,7 +26,7 @@ enum class On : std::uint8_t {
   kParent,   // the queue above {path}
   kJob,      // the job {id}
   kItself,   // the job {id}, by the token of that job alone
-  kRows,     // the handler asks for each row, or for the queue of a submission
+  kRows,     // the handler asks for each row
   kBody,     // the handler asks for the queue in the body, so that a denial names it
   kAnyone,   // every subject that the server knows
 };
@@ -89,8 +89,8 @@ constexpr std::array kRules{
     Rule{"uncordonNode", On::kCluster, Verb::kManageNodes},
     Rule{"drainNode", On::kCluster, Verb::kManageNodes},
     Rule{"fenceNode", On::kCluster, Verb::kManageNodes},
-    Rule{"submitJob", On::kRows, Verb::kSubmit},
-    Rule{"forecastJob", On::kRows, Verb::kSubmit},
+    Rule{"submitJob", On::kBody, Verb::kSubmit},
+    Rule{"forecastJob", On::kBody, Verb::kSubmit},
     Rule{"forecastPriority", On::kJob, Verb::kPrioritizeJob},
     Rule{"listJobs", On::kRows, Verb::kSeeJob},
     Rule{"getJob", On::kJob, Verb::kSeeJob},

@@ -188,6 +188,18 @@ TEST_CASE("the log of another user's job is read only once that is in the log, o
   CHECK_FALSE(boost::json::parse(world.client.get("/v1/jobs/1").body).as_object().contains("break_glass"));
 }
 
+TEST_CASE("a refused submission names the queue that was asked for, also where the verb is had nowhere") {
+  for (const char* path : {"/v1/jobs", "/v1/forecast"}) {
+    AuditWorld world;
+    const auto answer = world.client.call(
+        {.method = "POST", .target = path, .body = R"({"queue":"b/nlp","gpus":1,"command":["true"]})", .user = "ops"});
+    CHECK_EQ(answer.status, 403);
+    CHECK_NE(answer.body.find("may not submit in queue b/nlp"), std::string::npos);
+    REQUIRE_EQ(world.service.denials.size(), 1);
+    CHECK_EQ(world.service.denials[0].queue, "b/nlp");
+  }
+}
+
 TEST_CASE("an operator reads a log by break-glass alone, and the owner sees by whom and why") {
   AuditWorld world;
   const auto refused = world.log_of("1", "ops");
