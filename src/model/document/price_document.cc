@@ -116,10 +116,17 @@ QuantityPrice read_quantity(const std::string& kind, const Value& body) {
   return price;
 }
 
+Timestamp read_day(const Value& value) {
+  const std::string text = value.string();
+  const auto day = from_iso8601(text);
+  if (!day || day->is_never()) value.refuse("'" + text.substr(0, 80) + "' is not a day; give one such as 2026-11-21");
+  return day.value_or(Timestamp{});
+}
+
 PricePeriod read_period(const Value& body) {
   PricePeriod period;
   body.map({
-      {"valid_from", [&](const Value& v) { period.valid_from = v.time().value_or(Timestamp{}); }},
+      {"valid_from", [&](const Value& v) { period.valid_from = read_day(v); }},
       {"gpus",
        [&](const Value& v) {
          v.each_entry([&](const Entry& entry, const Value& one) { period.gpus.push_back(read_gpu(entry.key, one)); });

@@ -71,6 +71,7 @@ TEST_CASE("every mistake in a price book is told with its place") {
   says(with_change("2026-12-01", "2026-11-01"), "10:", "two entries begin on 2026-11-01");
   says(with_change("2026-12-01", "2026-10-01"), "10:", "lies before 2026-11-01");
   says(with_change("2026-12-01", "2026-12-01T08:00:00Z"), "10:", "at midnight UTC");
+  says(with_change("2026-12-01", "2026-11-31"), "10:", "'2026-11-31' is not a day; give one such as 2026-11-21");
   says(with_change("EUR", "ZZZ"), "1:11: currency", "is no currency in use");
   says(with_change("lending_credit: 60", "lending_credit: 160"), "8:", "100");
   says(with_change("batch: -20", "night: -20"), "9:", "known are exclusive");
