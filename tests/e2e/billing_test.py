@@ -21,7 +21,7 @@ GREEN = "green: {budget: {money: 1000000, when_used_up: tell}}"
 CONFIG = f"""cluster: test
 queues:
   red: {{guaranteed: {{gpus: 4}}}}
-  blue: {{budget: {{gpu_hours: 0.001, when_used_up: stop-starting}}}}
+  blue: {{budget: {{gpu_hours: 0.002, when_used_up: stop-starting}}}}
   {GREEN}
 """
 PRICES = """currency: EUR
@@ -330,14 +330,20 @@ def a_budget_that_is_used_up_stops_starts_and_kills_nothing(server):
     why = berth(server, "why", str(second)).stdout
     assert "budget of queue blue is used up until" in why, why
     lower = server.ask("GET", "/v1/config")["config"]
-    lower["queues"]["blue"]["budget"]["gpu_hours"] = 0.002
-    for method, path in (("PUT", "/v1/config"), ("POST", "/v1/config/diff")):
-        try:
-            told = server.ask(method, path, lower)["refusal"]
-        except Problem as refused:
-            assert refused.status == 400, refused
-            told = str(refused)
-        assert "blue'.budget.gpu_hours: 0.002 is less than was used since" in told, told
+    lower["queues"]["blue"]["budget"]["gpu_hours"] = 0.001
+    renamed = server.ask("GET", "/v1/config")["config"]
+    renamed["queues"]["azure"] = {**renamed["queues"].pop("blue"), "moved_from": "blue", "budget": {"gpu_hours": 0.001}}
+    for name, config in (("blue", lower), ("azure", renamed)):
+        for method, path in (("PUT", "/v1/config"), ("POST", "/v1/config/diff")):
+            try:
+                told = server.ask(method, path, config)["refusal"]
+            except Problem as refused:
+                assert refused.status == 400, refused
+                told = str(refused)
+            assert f"{name}'.budget.gpu_hours: 0.001 is less than was used since" in told, told
+    looser = server.ask("GET", "/v1/config")["config"]
+    looser["queues"]["blue"]["budget"]["when_used_up"] = "tell"
+    assert server.ask("PUT", "/v1/config", looser)["version"] > 1
 
 
 def budgets_are_watched_where_a_model_has_no_price(server):

@@ -6,6 +6,7 @@
 
 #include "api/routes/documents.h"
 #include "api/routes/json_text.h"
+#include "api/routes/new_budgets.h"
 #include "api/routes/queue_edit_view.h"
 #include "api/routes/request_reading.h"
 #include "api/routes/route_groups.h"
@@ -86,55 +87,6 @@ std::optional<Timestamp> log_begin_for(const ClusterConfig& config, Service& ser
   return first && !first->empty() ? std::optional(first->front().time) : std::nullopt;
 }
 
-// A budget or grant that is new or changed, in the period in which it is now.
-struct NewBudget {
-  std::string queue;
-  BudgetConfig budget;
-  Month period;
-};
-
-std::vector<NewBudget> new_budgets(const View& view, const ClusterConfig& config) {
-  std::vector<NewBudget> found;
-  for (const QueueConfig& one : config.queues) {
-    const state::QueueState* queue = view.state.queue_at(one.path);
-    if (queue == nullptr) continue;  // it has used nothing
-    for (const std::optional<BudgetConfig>& budget : {one.budget, one.grant}) {
-      const auto period = budget ? budget->period_at(view.now) : std::nullopt;
-      if (!period) continue;
-      const auto& known = queue->budget(budget->kind());
-      if (!known || known->config != *budget) found.push_back({one.path, *budget, *period});
-    }
-  }
-  return found;
-}
-
-// Refuses a new budget that is below what its queue has used already in its period. What is in force stays.
-Result<void> check_spent(Service& service, const ClusterConfig& config) {
-  std::vector<NewBudget> budgets;
-  Timestamp now;
-  service.read([&](const View& view) {
-    budgets = new_budgets(view, config);
-    now = view.now;
-  });
-  if (budgets.empty()) return {};
-  std::vector<Month> periods;
-  for (const NewBudget& one : budgets) periods.push_back(one.period);
-  const auto used = service.used_in(periods);
-  if (!used) return {};  // it is not known, and the status says so
-  for (std::size_t i = 0; i < budgets.size(); ++i) {
-    const billing::WatchedBudget watched{budgets[i].queue, budgets[i].budget, {}};
-    const auto mark = billing::mark_passed(watched, billing::known_use(watched, (*used)[i]), now);
-    if (!mark || mark->used <= mark->limit) continue;
-    const bool money = watched.budget.is_money();
-    const auto text = [&](std::int64_t amount) { return money ? money_text(amount) : document::milli_text(amount); };
-    return invalid("queue '" + watched.queue + "'." + std::string(name_of(watched.budget.kind())) +
-                   (money ? ".money: " : ".gpu_hours: ") + text(mark->limit) + " is less than was used since " +
-                   to_iso8601(budgets[i].period.begin).substr(0, 10) + ", " + text(mark->used) +
-                   "; give more than that");
-  }
-  return {};
-}
-
 void put_config(Service& service, const Request& request, const Responder& responder) {
   auto config = decode_config(request);
   if (!config) {
@@ -146,7 +98,7 @@ void put_config(Service& service, const Request& request, const Responder& respo
     responder.fail(version.error());
     return;
   }
-  if (const auto spent = check_spent(service, *config); !spent) {
+  if (const auto spent = check_new_budgets(service, *config); !spent) {
     responder.fail(spent.error());
     return;
   }
@@ -223,7 +175,7 @@ void diff_config(Service& service, const Request& request, const Responder& resp
   ConfigInForce in_force;
   json::object document;
   const auto log_begins = log_begin_for(*config, service);
-  const auto spent = check_spent(service, *config);
+  const auto spent = check_new_budgets(service, *config);
   service.read([&](const View& view) {
     in_force = {view.state.file_config(), view.state.config_version(), view.state.queue_edits()};
     const std::vector<QueueMove> moves = control::moves_of(view.state, *config);
