@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/planted.h"
+#include "base/utf8.h"
 #include "model/month.h"
 #include "model/quantity_report.h"
 
@@ -175,10 +176,8 @@ Result<Reply> correct_bill(Batch& batch, const CorrectBill& command) {
     return not_found("no such queue '" + correction.queue.substr(0, 200) + "'");
   if (correction.amount_micro == 0 || std::abs(correction.amount_micro) > kMostPriceMicro * 1000)
     return invalid("a correction is an amount other than 0, and at most 100000000");
-  const bool printable = std::none_of(correction.reason.begin(), correction.reason.end(),
-                                      [](char c) { return static_cast<unsigned char>(c) < 0x20; });
-  if (correction.reason.empty() || correction.reason.size() > kLongestReason || !printable)
-    return invalid("a correction needs a reason: 1 to 200 characters on one line");
+  if (correction.reason.size() > kLongestReason || !is_plain_line(correction.reason))
+    return invalid("a correction needs a reason: 1 to 200 bytes on one line, with something visible in it");
   if (correction.key.size() > 256) return invalid("the idempotency key is longer than 256 bytes");
   if (const BillCorrected* known = batch.state().correction_of(correction.user, correction.key)) {
     if (*known == correction) return Reply{.job = {}, .repeated = true};

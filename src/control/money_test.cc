@@ -368,7 +368,9 @@ TEST_CASE("a correction names its month, its queue and why") {
                                      BillCorrected{"c", "2026-10", JobId::none(), -5, "x", "op"},
                                      BillCorrected{"a", "2026-10", JobId::none(), 0, "x", "op"},
                                      BillCorrected{"a", "2026-10", JobId::none(), -5, "", "op"},
-                                     BillCorrected{"a", "2026-10", JobId::none(), -5, "two\nlines", "op"}})
+                                     BillCorrected{"a", "2026-10", JobId::none(), -5, "two\nlines", "op"},
+                                     BillCorrected{"a", "2026-10", JobId::none(), -5, "  ", "op"},
+                                     BillCorrected{"a", "2026-10", JobId::none(), -5, "a\u202eb", "op"}})
     CHECK_FALSE(fleet.try_command(CorrectBill{wrong}).has_value());
 }
 
