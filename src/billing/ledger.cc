@@ -264,6 +264,7 @@ void Ledger::move_queues(const std::vector<QueueMove>& moves) {
   }
   for (auto& [id, job] : jobs_) job.facts.queue = queues_[job.queue].path;
   for (Report& report : reports_) report.queue = moved_path(report.queue, moves);
+  for (Correction& one : corrections_) one.queue = moved_path(one.queue, moves);
   std::sort(queues_by_path_.begin(), queues_by_path_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return queues_[a].path < queues_[b].path; });
   dirty_ = true;

@@ -181,6 +181,7 @@ TEST_CASE("jobs of a renamed queue are billed to it by its new name, as its floo
   story.submit(0, 1, "old");
   story.start(0, 1, 0, {0, 1}, true);
   story.end(1000, 1);
+  story.at(1500, BillCorrected{"old", "1969-12", JobId::none(), 7, "as agreed", "op"});
   ClusterConfigured renamed;
   renamed.moves = {{"old", "new"}};
   renamed.config.queues.emplace_back().path = "new";
@@ -189,6 +190,8 @@ TEST_CASE("jobs of a renamed queue are billed to it by its new name, as its floo
   CHECK_EQ(story.floor("new", ""), 6);
   CHECK_EQ(story.ledger.events_of(JobId(1)), std::vector<Seq>{3, 4, 5});
   CHECK_EQ(story.ledger.floors().size(), 1);
+  REQUIRE_EQ(story.ledger.corrections().size(), 1);
+  CHECK_EQ(story.ledger.corrections()[0].queue, "new");
 }
 
 }  // namespace berth::billing
