@@ -113,9 +113,10 @@ TEST_CASE("admission: rules that cannot be set are refused and change nothing") 
 TEST_CASE("admission: a queue that is removed takes its rules along") {
   RuledFleet fleet;
   fleet.command(SetRules{"c", {at_most("none", 0, AdmissionMode::kEnforce)}, "lea"});
-  const ClusterConfig with = fleet.state.config();
+  ClusterConfig with = fleet.state.config();
   ClusterConfig without = with;
   without.queues.pop_back();
+  with.queues.back().returns = true;
   fleet.command(ApplyConfig{without, "op"});
   fleet.command(ApplyConfig{with, "op"});
   CHECK(judge(fleet.state, RuledFleet::asking("c", 1), Role::kMember).refusals.empty());

@@ -104,6 +104,43 @@ TEST_CASE("a renamed queue keeps its jobs, their charges, its place in the tree 
   CHECK_EQ(fleet.state.job(runs)->spec.queue, "a/x");
 }
 
+TEST_CASE("the name of a queue that was renamed is no other queue's") {
+  Fleet fleet;
+  fleet.configure({Fleet::queue("a", 8), Fleet::queue("a/x", 4), Fleet::queue("guest")});
+  fleet.configure({moved(Fleet::queue("b", 8), "a"), Fleet::queue("b/x", 4), Fleet::queue("guest")});
+  CHECK_EQ(fleet.state.present_path("a/x"), "b/x");
+  CHECK_EQ(fleet.state.present_path("guest"), "guest");
+  const std::vector<QueueConfig> reused = {Fleet::queue("b", 8), Fleet::queue("b/x", 4), Fleet::queue("guest"),
+                                           Fleet::queue("a")};
+  CHECK_NE(refusal_of(fleet, reused).find("queue 'a': that is the former name of queue 'b'"), std::string::npos);
+  CHECK_NE(refusal_of(fleet, {Fleet::queue("b", 8), Fleet::queue("b/x", 4), moved(Fleet::queue("a"), "guest")})
+               .find("queue 'a': that is the former name of queue 'b'"),
+           std::string::npos);
+  auto loaded = state::State::load(fleet.state.save());
+  REQUIRE(loaded);
+  CHECK_EQ(loaded->present_path("a"), "b");
+  CHECK_EQ(loaded->digest(), fleet.state.digest());
+}
+
+TEST_CASE("a queue that was removed comes back only as itself, and without its tokens") {
+  Fleet fleet;
+  fleet.configure({Fleet::queue("a", 8), Fleet::queue("guest")});
+  fleet.command(CreateToken{{"ci", std::string(64, 'a'), Role::kMember, "a", "ann", Timestamp::never(), "op"}});
+  fleet.command(CreateToken{{"ops", std::string(64, 'b'), Role::kOperator, "", "bob", Timestamp::never(), "op"}});
+  fleet.command(BindRole{{"token:ci", Role::kViewer, "guest"}, true, "op"});
+  fleet.configure({Fleet::queue("guest")});
+  CHECK_FALSE(fleet.state.tokens().contains("ci"));
+  CHECK(fleet.state.tokens().contains("ops"));
+  CHECK(fleet.state.granted().empty());
+  QueueConfig again = Fleet::queue("a", 8);
+  CHECK_NE(refusal_of(fleet, {again, Fleet::queue("guest")}).find("give it 'returns: true'"), std::string::npos);
+  again.returns = true;
+  fleet.configure({again, Fleet::queue("guest")});
+  REQUIRE_NE(fleet.state.queue_at("a"), nullptr);
+  again.returns = false;  // the key says nothing of a queue that is there
+  CHECK_EQ(refusal_of(fleet, {again, Fleet::queue("guest")}), "");
+}
+
 TEST_CASE("a rename that could be taken for another change is refused, and says why") {
   Fleet fleet;
   fleet.configure({Fleet::queue("a", 8), Fleet::queue("a/x"), Fleet::queue("guest"), Fleet::queue("old")});

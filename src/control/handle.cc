@@ -134,6 +134,28 @@ Result<void> check_moves(const State& state, const ClusterConfig& config, const 
   return {};
 }
 
+// A name of a queue stands in what has finished there, in bills and in roles. So it is never given to another queue.
+Result<void> check_names(const State& state, const ClusterConfig& config, const std::vector<QueueMove>& moves) {
+  std::set<std::string, std::less<>> live;
+  for (const state::QueueState& queue : state.queues()) {
+    if (!queue.removed) live.insert(moved_path(queue.path, moves));
+  }
+  for (const QueueConfig& one : config.queues) {
+    if (state.queue_at(one.path) != nullptr) continue;
+    const std::string where = "queue '" + one.path + "': ";
+    const auto former = state.former_paths().find(one.path);
+    const bool is_renamed = former != state.former_paths().end();
+    if (is_renamed && moved_path(state.queue(former->second).path, moves) != one.path)
+      return conflict(where + "that is the former name of queue '" + state.queue(former->second).path +
+                      "', whose finished jobs, logs and bills are kept under it; take a name that is new");
+    if (!is_renamed && !one.returns && !live.contains(one.path) && state.ever_had_queue(one.path))
+      return conflict(where +
+                      "a queue of this name was removed, and with the name come its finished jobs, logs and bills; "
+                      "give it 'returns: true' if it is the same team's, else take a name that is new");
+  }
+  return {};
+}
+
 Result<void> check_change(const State& state, const ClusterConfig& config, const std::vector<QueueMove>& moves) {
   std::set<std::string, std::less<>> kept;
   std::set<std::string, std::less<>> parents;
@@ -268,6 +290,7 @@ Result<void> check_config_change(const State& state, const ClusterConfig& config
                                  const std::optional<Timestamp>& log_begins) {
   const std::vector<QueueMove> moves = moves_of(state, config);
   if (auto ok = check_moves(state, config, moves); !ok) return ok.error();
+  if (auto ok = check_names(state, config, moves); !ok) return ok.error();
   if (auto ok = check_change(state, config, moves); !ok) return ok.error();
   if (auto ok = check_levels(state, config); !ok) return ok.error();
   if (auto ok = check_ids(state, config); !ok) return ok.error();
@@ -276,6 +299,8 @@ Result<void> check_config_change(const State& state, const ClusterConfig& config
 }
 
 namespace {
+
+void revoke_token(Batch& batch, const std::string& name, const std::string& user);
 
 Result<Reply> on(Batch& batch, const ApplyConfig& command) {
   if (command.if_version.value_or(batch.state().config_version()) != batch.state().config_version())
@@ -291,6 +316,12 @@ Result<Reply> on(Batch& batch, const ApplyConfig& command) {
   if (auto ok = check_admins_after(batch, command); !ok) return ok.error();
   const std::uint64_t version = batch.state().config_version() + 1;
   batch.emit(ClusterConfigured{command.config, version, command.user, moves, limits_over(command.config, edits)});
+  // A queue that is configured again is not administered by the tokens of before.
+  std::vector<std::string> of_no_queue;
+  for (const auto& [name, token] : batch.state().tokens()) {
+    if (batch.state().queue_at(token.queue) == nullptr) of_no_queue.push_back(name);
+  }
+  for (const std::string& name : of_no_queue) revoke_token(batch, name, command.user);
   return Reply{.job = {}, .version = version};
 }
 

@@ -22,6 +22,7 @@ ClusterConfig many_queues(int generation, bool domains) {
     queue.path = "g" + std::to_string(generation) + "-" + std::to_string(i);
     // Names of different lengths compare faster, and there are many comparisons.
     if (domains) queue.trust_domain = std::string(static_cast<std::size_t>(1 + i % 50), 'd') + queue.path;
+    queue.returns = true;
     config.queues.push_back(queue);
   }
   return config;

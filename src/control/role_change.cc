@@ -37,6 +37,14 @@ Result<void> check_admins(const std::vector<RoleBinding>& before, const std::vec
       "another subject first");
 }
 
+// Token admin lies in the data directory.
+bool names_no_token(const State& state, const std::string& subject) {
+  constexpr std::string_view kToken = "token:";
+  if (!subject.starts_with(kToken)) return false;
+  const std::string name = subject.substr(kToken.size());
+  return name != "admin" && !state.tokens().contains(name);
+}
+
 std::string where(const RoleBinding& binding) { return binding.queue.empty() ? "/" : binding.queue; }
 
 std::string words(const RoleBinding& binding) {
@@ -79,6 +87,9 @@ Result<Reply> revoke(Batch& batch, const BindRole& command) {
 Result<Reply> bind_role(Batch& batch, const BindRole& command) {
   if (const std::string wrong = mistake_in_subject(command.binding.subject); !wrong.empty())
     return invalid("subject '" + command.binding.subject.substr(0, 80) + "': " + wrong);
+  if (command.bound && names_no_token(batch.state(), command.binding.subject))
+    return not_found("there is no " + command.binding.subject.substr(0, 80) +
+                     ", and the next token of that name would have the role; create it first (berth token create)");
   if (batch.state().queue_at(command.binding.queue) == nullptr)
     return not_found("no such queue '" + command.binding.queue.substr(0, 200) + "'");
   return command.bound ? grant(batch, command) : revoke(batch, command);

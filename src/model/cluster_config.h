@@ -122,19 +122,21 @@ struct QueueConfig {
   std::optional<BudgetConfig> budget = {};  // absent: none of its own
   std::vector<AdmissionRule> admission = {};
   std::optional<BudgetConfig> grant = {};  // likewise
+  bool returns = false;                    // it may have the name of a queue that was removed: it is that one
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
-    return field_list(
-        field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
-        field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
-        field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
-        field("policy", &QueueConfig::policy), field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
-        field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
-        field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
-        field("attained_service", &QueueConfig::attained_service),
-        field("guarantee_decay_s", &QueueConfig::guarantee_decay_s), field("eviction", &QueueConfig::eviction),
-        field_if_set("moved_from", &QueueConfig::moved_from), field_if_set("budget", &QueueConfig::budget),
-        field_if_set("admission", &QueueConfig::admission), field_if_set("grant", &QueueConfig::grant));
+    return field_list(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
+                      field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
+                      field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
+                      field("policy", &QueueConfig::policy),
+                      field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
+                      field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
+                      field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
+                      field("attained_service", &QueueConfig::attained_service),
+                      field("guarantee_decay_s", &QueueConfig::guarantee_decay_s),
+                      field("eviction", &QueueConfig::eviction), field_if_set("moved_from", &QueueConfig::moved_from),
+                      field_if_set("budget", &QueueConfig::budget), field_if_set("admission", &QueueConfig::admission),
+                      field_if_set("grant", &QueueConfig::grant), field_if_set("returns", &QueueConfig::returns));
   }
 };
 

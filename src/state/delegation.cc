@@ -92,6 +92,7 @@ SavedDelegation State::saved_delegation() const {
                         {granted_.begin(), granted_.end()},
                         {blocked_.begin(), blocked_.end()}};
   saved.broken_glass = broken_glass_;
+  saved.former_paths.assign(former_paths_.begin(), former_paths_.end());
   for (const QueueState& queue : queues_) {
     if (!queue.own_admission.empty()) saved.rules.emplace_back(queue.id, queue.own_admission);
   }
@@ -104,6 +105,10 @@ bool State::load_delegation(SavedDelegation saved) {
   granted_.insert(saved.granted.begin(), saved.granted.end());
   blocked_.insert(saved.blocked.begin(), saved.blocked.end());
   broken_glass_ = std::move(saved.broken_glass);
+  for (auto& [path, id] : saved.former_paths) {
+    if (!id.valid() || id.index() >= queues_.size()) return false;
+    former_paths_.emplace(std::move(path), id);
+  }
   for (auto& [id, rules] : saved.rules) {
     if (!id.valid() || id.index() >= queues_.size() || queues_[id.index()].removed) return false;
     queue_mut(id).own_admission = std::move(rules);

@@ -104,14 +104,16 @@ void State::configure_eviction(QueueState& queue, const EvictionTermsConfig& ter
     queue.evictions = {};
 }
 
-// Renames queues, those below them, and what names them: their jobs and tokens. Usage and history before that keep the
-// old name.
+// Renames queues, those below them, and what names them: their jobs and tokens, and what was reported for them. Usage
+// and history before that keep the old name.
 void State::move_queues(const std::vector<QueueMove>& moves) {
   if (moves.empty()) return;
   std::map<std::string, QueueId> renamed;  // by the new path
   for (QueueState& queue : queues_) {
     if (std::string path = moved_path(queue.path, moves); path != queue.path) {
       queue_paths_.erase(queue.path);
+      former_paths_[queue.path] = queue.id;
+      former_paths_.erase(path);  // it has got its old name back
       queue.path = path;
       renamed.emplace(std::move(path), queue.id);
     }
@@ -123,6 +125,7 @@ void State::move_queues(const std::vector<QueueMove>& moves) {
     if (job.running_row != kNoRow) running_table_.set(job);
   });
   for (auto& [name, token] : tokens_) token.queue = moved_path(token.queue, moves);
+  for (auto& [id, report] : quantity_reports_) report.queue = moved_path(report.queue, moves);
   std::map<RoleBinding, BindingOrigin> granted;
   for (const auto& [binding, origin] : granted_)
     granted.emplace(RoleBinding{binding.subject, binding.role, moved_path(binding.queue, moves)}, origin);

@@ -76,6 +76,11 @@ const QueueState* State::queue_at(std::string_view path) const {
   return &queues_[found->second.index()];
 }
 
+std::string_view State::present_path(std::string_view path) const {
+  const auto former = former_paths_.find(path);
+  return former == former_paths_.end() || queue_at(path) != nullptr ? path : queue(former->second).path;
+}
+
 bool may_be_of(const TaskRequest& request, const GpuModelState& model) {
   const auto& names = request.gpu_models;
   return names.empty() || std::find(names.begin(), names.end(), model.name) != names.end();

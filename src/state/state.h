@@ -110,14 +110,17 @@ struct SavedDelegation {
   std::vector<std::pair<std::string, BindingOrigin>> blocked;
   std::vector<std::pair<QueueId, std::vector<AdmissionRule>>> rules = {};  // set by command, by queue
   std::vector<BrokenGlass> broken_glass = {};
+  std::vector<std::pair<std::string, QueueId>> former_paths = {};  // of queues that were renamed
   bool empty() const {
-    return edits.empty() && granted.empty() && blocked.empty() && rules.empty() && broken_glass.empty();
+    return edits.empty() && granted.empty() && blocked.empty() && rules.empty() && broken_glass.empty() &&
+           former_paths.empty();
   }
   static constexpr auto fields() {
     return field_list(field("file", &SavedDelegation::file), field("edits", &SavedDelegation::edits),
                       field("granted", &SavedDelegation::granted), field("blocked", &SavedDelegation::blocked),
                       field_if_set("rules", &SavedDelegation::rules),
-                      field_if_set("broken_glass", &SavedDelegation::broken_glass));
+                      field_if_set("broken_glass", &SavedDelegation::broken_glass),
+                      field_if_set("former_paths", &SavedDelegation::former_paths));
   }
 };
 
@@ -242,6 +245,10 @@ class State {
   const QueueState& queue(QueueId id) const { return queues_[id.index()]; }
   const QueueState* queue_at(std::string_view path) const;
   bool ever_had_queue(std::string_view path) const { return queue_paths_.contains(path); }  // removed ones, too
+  // The paths that queues had before they were renamed. What has finished, and its bills, stay under them.
+  const std::map<std::string, QueueId, std::less<>>& former_paths() const { return former_paths_; }
+  // Returns the path that the queue of this path has now; the path itself where it was not renamed.
+  std::string_view present_path(std::string_view path) const;
   // Returns the quota path of the queue; queues with equal paths have an equal QueueState::quota_path.
   const QuotaPath& quota_path_of(QueueId id) const { return quota_paths_[queue(id).quota_path]; }
   QueueId root() const { return QueueId(0); }
@@ -582,6 +589,7 @@ class State {
   std::vector<QueueState> queues_;
   std::vector<QuotaPath> quota_paths_;
   std::map<std::string, QueueId, std::less<>> queue_paths_;
+  std::map<std::string, QueueId, std::less<>> former_paths_;
   std::vector<PoolState> pools_;
   std::vector<GpuModelState> models_;
   std::vector<std::string> trust_domains_;

@@ -248,6 +248,45 @@ def a_granted_role_goes_with_its_token():
     discard(server)
 
 
+def what_has_finished_in_a_queue_is_no_other_queues():
+    server = started()
+    blue, floor = {"guaranteed": {"gpus": 4}}, {"guaranteed": {"gpus": 4}}
+
+    def apply(**queues):
+        try:
+            server.ask("PUT", "/v1/config", {"cluster": "test", "queues": {"blue": blue, **queues}})
+            return ""
+        except Problem as problem:
+            assert problem.status == 409, problem
+            return str(problem)
+    red = Tenant(server, "red-ci", "red")
+    job = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["echo", "secret-of-red"]})["id"]
+    until = time.monotonic() + 20
+    while "outcome" not in red.ask("GET", f"/v1/jobs/{job}"):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert apply(crimson={**floor, "moved_from": "red"}) == ""
+    assert "secret-of-red" in red.readable(f"/v1/jobs/{job}/logs")
+    assert [one["id"] for one in red.ask("GET", "/v1/jobs?finished=true")["items"]] == [job]
+    assert "former name of queue 'crimson'" in apply(crimson=floor, red={})
+    assert apply() == ""
+    assert red.status("GET", f"/v1/jobs/{job}") == 401  # its token is gone with the queue
+    assert "returns: true" in apply(crimson={})
+    assert "former name" in apply(red={})
+    assert apply(crimson={"returns": True}) == ""
+    discard(server)
+
+
+def no_role_is_granted_to_a_token_that_does_not_exist():
+    server = started()
+    try:
+        server.ask("POST", "/v1/roles", {"subject": "token:later", "role": "org-admin", "queue": "red"})
+        raise AssertionError("it is granted")
+    except Problem as problem:
+        assert problem.status == 404 and "create it first" in str(problem), problem
+    discard(server)
+
+
 def the_token_of_the_data_directory_is_not_said_to_be_ended():
     server = started()
     try:
@@ -310,7 +349,8 @@ def main():
              what_others_run_cannot_be_asked_for, tokens_outlive_the_server_and_end_when_they_should,
              bad_requests_for_tokens_are_told, neither_tenant_reads_what_the_other_wrote,
              environments_are_read_by_readers_of_logs_and_stand_in_no_event, an_admin_of_one_queue_submits_as_itself_alone,
-             a_granted_role_goes_with_its_token, the_token_of_the_data_directory_is_not_said_to_be_ended,
+             a_granted_role_goes_with_its_token, what_has_finished_in_a_queue_is_no_other_queues,
+             no_role_is_granted_to_a_token_that_does_not_exist, the_token_of_the_data_directory_is_not_said_to_be_ended,
              a_reason_breaks_no_glass_where_a_role_covers_the_log, a_bill_does_not_tell_which_queues_there_are,
              a_denial_names_the_queue_that_was_asked_for, a_flood_of_wrong_tokens_leaves_the_health_check_alone]
     return tally.run(cases)

@@ -222,7 +222,11 @@ std::optional<JobObject> job_object(Service& service, JobId id) {
                view.state.blocked().contains("user:" + job->spec.user)};
   });
   if (found) return found;
-  if (const auto past = service.past_job(id)) found = {past->job.spec.queue, past->job.spec.user, false};
+  if (const auto past = service.past_job(id)) {
+    service.read([&](const View& view) {
+      found = {std::string(view.state.present_path(past->job.spec.queue)), past->job.spec.user, false};
+    });
+  }
   return found;
 }
 

@@ -199,6 +199,7 @@ Schema queue_settings() {
   return closed(
       object("A queue; {}: without any limit. A bare name in YAML, or null, is the same.",
              {{"moved_from?", text("The path that it had before.")},
+              {"returns?", boolean("True: it is the queue of this name that was removed.")},
               {"guaranteed?", quota("What it always gets back.")},
               {"max?", quota("What it never exceeds.")},
               {"lending_limit?", quota("What of its guarantee others may use.")},

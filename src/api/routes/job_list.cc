@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <map>
 #include <string_view>
 #include <tuple>
 
@@ -29,10 +30,11 @@ bool runs_on(const JobState& job, NodeId node) {
                                     [&](const state::TaskState& task) { return task.placement.node == node; });
 }
 
-// What live and finished jobs are asked alike.
-bool matches(const JobFilter& filter, const JobState& job) {
-  if (filter.visible && !filter.visible(job.spec.queue, job.spec.user)) return false;
-  if (!filter.queue.empty() && !is_at_or_below(job.spec.queue, filter.queue)) return false;
+// What live and finished jobs are asked alike. `queue`: that of the job, as it is called now.
+bool matches(const JobFilter& filter, const JobState& job, const std::string& queue) {
+  if (filter.visible && !filter.visible(queue, job.spec.user)) return false;
+  if (!filter.queue.empty() && !is_at_or_below(queue, filter.queue) && !is_at_or_below(job.spec.queue, filter.queue))
+    return false;
   if (!filter.user.empty() && job.spec.user != filter.user) return false;
   if (!filter.name.empty() && job.spec.name != filter.name) return false;
   if (filter.kind && job.spec.kind != *filter.kind) return false;
@@ -90,7 +92,7 @@ std::vector<Found> first_live(const State& state, const JobQuery& query) {
     const Key key = key_of(job, query.sort);
     if (after && !before(*after, key)) return;
     if (heap.size() > query.limit && !before(key, heap.front().key)) return;
-    if (!matches(query.filter, job) || (node != nullptr && !runs_on(job, node->id))) return;
+    if (!matches(query.filter, job, job.spec.queue) || (node != nullptr && !runs_on(job, node->id))) return;
     if (query.filter.phase && phase_of(state, job) != *query.filter.phase) return;
     heap.push_back({key, &job});
     std::push_heap(heap.begin(), heap.end(), by_key);
@@ -129,6 +131,14 @@ Result<void> add_finished(Service& service, const JobQuery& query, std::optional
   std::vector<PastJob> found;
   const std::size_t room = query.limit - page.jobs.size();
   bool more = true;
+  std::map<std::string, std::string> renamed;
+  service.read([&](const View& view) {
+    for (const auto& [path, unused] : view.state.former_paths()) renamed[path] = view.state.present_path(path);
+  });
+  const auto queue_of = [&](const PastJob& row) {  // as it is called now: whose rights count
+    const auto found_name = renamed.find(row.job.spec.queue);
+    return found_name == renamed.end() ? row.job.spec.queue : found_name->second;
+  };
   for (std::size_t seen = 0; more && found.size() < room && seen < kHistoryRowsPerCall;) {
     auto rows = service.history(before, kHistoryPage);
     if (!rows) return rows.error();
@@ -144,7 +154,8 @@ Result<void> add_finished(Service& service, const JobQuery& query, std::optional
       }
       before = row.cursor;
       ++seen;
-      if (matches(query.filter, row.job) && (!node || ran_on(row.job, *node))) found.push_back(std::move(row));
+      if (matches(query.filter, row.job, queue_of(row)) && (!node || ran_on(row.job, *node)))
+        found.push_back(std::move(row));
     }
   }
   page.next->before = before;

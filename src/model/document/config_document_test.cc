@@ -231,6 +231,7 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "starting and ending with a letter or digit"},
       {"queues: {a: {parent: a}}\n",
        "cluster.yaml:1:14: queues.a: there is no key 'parent'; known are guaranteed, max, lending_limit, moved_from, "
+       "returns, "
        "weight, "
        "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
        "attained_service, guarantee_decay, eviction, budget, grant, admission, queues"},
@@ -266,6 +267,7 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
       {"queues: {a: {use_or_lose: 7d}}\n", "cluster.yaml:1:14: queues.a: 'use_or_lose' is now 'guarantee_decay'"},
       {"queues: {a: {apart: node}}\n",  // trust_domain_isolation is a key of pools
        "cluster.yaml:1:14: queues.a: there is no key 'apart'; known are guaranteed, max, lending_limit, moved_from, "
+       "returns, "
        "weight, "
        "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
        "attained_service, guarantee_decay, eviction, budget, grant, admission, queues"},

@@ -239,6 +239,7 @@ class ConfigReader {
           {"max", [&](const Value& v) { read_amounts(v, queue.max, queue.path, "max"); }},
           {"lending_limit", [&](const Value& v) { read_amounts(v, queue.lending_limit, queue.path, "lending_limit"); }},
           {"moved_from", [&](const Value& v) { queue.moved_from = v.string(); }},
+          {"returns", [&](const Value& v) { queue.returns = v.boolean(); }},
           {"weight", [&](const Value& v) { queue.weight = v.integer(0, 1'000'000); }},
           {"trust_domain", [&](const Value& v) { queue.trust_domain = v.name(); }},
           {"policy", [&](const Value& v) { queue.policy = v.word<QueuePolicy>(); }},

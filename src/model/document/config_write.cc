@@ -70,6 +70,7 @@ Node queue_node(const QueueConfig& queue, Defaults defaults) {
   const QueueConfig plain;
   Node map = map_node();
   if (!queue.moved_from.empty()) map.set("moved_from", string_node(queue.moved_from));
+  if (queue.returns) map.set("returns", plain_node("true"));
   if (queue.guaranteed != plain.guaranteed) map.set("guaranteed", amounts_node(queue.guaranteed));
   if (queue.max != plain.max) map.set("max", amounts_node(queue.max));
   if (queue.lending_limit != plain.lending_limit) map.set("lending_limit", amounts_node(queue.lending_limit));

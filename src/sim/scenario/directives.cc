@@ -75,7 +75,7 @@ constexpr auto kClusterLines = std::to_array<Directive>({
      .names = "PATH",
      .fewest = 1,
      .most = 1,
-     .options = "guaranteed max lending moved-from weight policy domain thresholds promote-after jobs-per-user "
+     .options = "guaranteed max lending moved-from returns weight policy domain thresholds promote-after jobs-per-user "
                 "gpus-per-user submitted-per-user guarantee-decay min-runtime cooldown grace evictions-per-hour "
                 "budget grant"},
     {.verb = "pool",

@@ -103,6 +103,7 @@ Result<void> read_queue(const Line& line, ClusterConfig& config) {
   if (auto ok = read_budget(line, "budget", queue.budget); !ok) return ok;
   if (auto ok = read_budget(line, "grant", queue.grant); !ok) return ok;
   if (const std::string* old = line.option("moved-from")) queue.moved_from = *old;
+  if (const std::string* returns = line.option("returns")) queue.returns = *returns == "yes";
   if (const std::string* domain = line.option("domain")) queue.trust_domain = *domain;
   if (auto ok = read_enum(line, "policy", queue.policy); !ok) return ok;
   config.queues.push_back(std::move(queue));

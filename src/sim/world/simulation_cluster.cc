@@ -102,6 +102,7 @@ ClusterConfig Simulation::random_config() {
       config.queues.push_back(queue);
     }
   }
+  for (QueueConfig& queue : config.queues) queue.returns = true;
   if (random_.chance(500)) config.topology_levels = {"block", "rack"};
   if (!shape_.exact && random_.chance(300)) config.pools.push_back({"dedicated", {config.queues.front().path}});
   config.scheduling.min_runtime_s = random_.chance(300) ? random_.between(1, 600) : 0;
