@@ -106,7 +106,8 @@ Result<backend::Credentials> read_credentials(const KubernetesFlags& flags) {
 
 Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
     const KubernetesFlags& flags, std::vector<std::string> levels, backend::Credentials credentials,
-    const std::string& data_dir, std::function<Timestamp()> now, std::function<void(const Error&)> end_process) {
+    const std::string& data_dir, std::map<std::string, std::string> nodes, std::function<Timestamp()> now,
+    std::function<void(const Error&)> end_process) {
   auto labels = read_topology_labels(flags.topology_labels);
   if (!labels) return labels.error();
   const auto id = id_of_directory(data_dir);
@@ -126,6 +127,7 @@ Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
   auto own = backend::read_job_namespace(flags.job_namespace);
   if (!own) return own.error();
   options.cluster.own = std::move(*own);
+  for (auto& [name, machine] : nodes) options.cluster.nodes.push_back({name, std::move(machine)});
   const auto wait = read_volume_wait(flags.volume_wait);
   if (!wait) return wait.error();
   options.cluster.volume_wait_s = *wait;

@@ -116,6 +116,7 @@ void Cluster::Impl::open() {
   for (const auto& [uid, pod] : pods_) {
     if (waits_to_be_bound(pod)) note_rules(pod);
   }
+  for (const KnownNode& known : options_.nodes) tell_of_known_node(known);
   for (auto& [name, node] : nodes_) update_node(name, node);
   const std::vector<Effect> effects = std::move(held_);
   held_.clear();

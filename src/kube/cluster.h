@@ -84,6 +84,12 @@ struct Request {
   bool urgent = false;  // bindings and deletions: before events and conditions
 };
 
+// A node that the core has from before, and its machine (uid of its Node object).
+struct KnownNode {
+  std::string name;
+  std::string machine;
+};
+
 struct Options {
   std::string cell = "kubernetes";
   std::string scheduler = "berth";         // spec.schedulerName of the pods that it takes
@@ -94,6 +100,7 @@ struct Options {
   std::vector<std::string> devices = {};   // resources that count as GPUs besides NVIDIA's (device.h)
   std::string log = {};                    // id of the log; pods that are bound by another are foreign
   OwnPods own = {};
+  std::vector<KnownNode> nodes = {};  // those that are not lost
 };
 
 struct Output {

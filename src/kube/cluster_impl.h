@@ -173,6 +173,7 @@ class Cluster::Impl {
   // nodes
   void observe_node(const boost::json::object& object, bool deleted);
   void node_gone(const std::string& name);
+  void tell_of_known_node(const KnownNode& known);
   void update_node(const std::string& name, Node& node);
   void update_foreign_gpus(const std::string& name, Node& node);
   NodeSpec spec_of(const std::string& name, const Node& node) const;
@@ -343,6 +344,7 @@ class Cluster::Impl {
   std::set<Kind> listed_;
   std::map<Kind, std::set<std::string>> seen_;   // since begin_list
   std::map<std::string, Node> nodes_;            // by name
+  std::set<std::string> unread_nodes_;           // names of nodes that could not be read
   std::map<std::string, Usage> foreign_;         // by node
   std::map<std::string, std::int64_t> pods_on_;  // by node; also of nodes that are not known yet
   std::map<std::string, NamespaceTerms> namespaces_;

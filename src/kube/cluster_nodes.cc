@@ -18,7 +18,10 @@ void Cluster::Impl::observe_node(const boost::json::object& object, bool deleted
   const std::string id = text_at(object, {"metadata", "name"});
   if (deleted) return node_gone(id);
   auto read = read_node(object, options_.cell, options_.topology, options_.devices);
-  if (!read) return warn("node " + shown(id, 80) + " is passed over: " + read.error().message);
+  if (!read) {
+    unread_nodes_.insert(id);
+    return warn("node " + shown(id, 80) + " is passed over: " + read.error().message);
+  }
   Node& node = nodes_[id];
   if (read->notes != node.object.notes) {
     for (const std::string& note : read->notes) warn("node " + shown(id, 80) + ": " + note);
@@ -34,6 +37,23 @@ void Cluster::Impl::node_gone(const std::string& name) {
   if (found == nodes_.end()) return;
   if (found->second.registered) tell_status(name, found->second, NodeStatus::kLost, "its Node object was deleted");
   nodes_.erase(found);
+}
+
+// Reports what has become of a node while berth was away.
+void Cluster::Impl::tell_of_known_node(const KnownNode& known) {
+  const auto tell = [&](NodeStatus status, const std::string& why) {
+    command(ReportNodeStatus{known.name, status, why});
+  };
+  const auto found = nodes_.find(known.name);
+  if (found == nodes_.end()) {
+    if (!unread_nodes_.contains(known.name)) tell(NodeStatus::kLost, "its Node object was deleted");
+    return;
+  }
+  const NodeObject& now = found->second.object;
+  if (!known.machine.empty() && known.machine != now.uid)
+    return tell(NodeStatus::kLost, "its Node object was replaced");
+  if (now.out_of_service) return tell(NodeStatus::kLost, "it is tainted node.kubernetes.io/out-of-service");
+  if (!now.ready) tell(NodeStatus::kUnknown, now.why);
 }
 
 bool Cluster::Impl::runs_tasks(const std::string& node) const {

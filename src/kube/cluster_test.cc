@@ -42,6 +42,32 @@ TEST_CASE("nothing is told before every kind was listed, and then nodes come fir
   CHECK_EQ(api.registered.at("n1").gpus[3].model, "H100");
 }
 
+TEST_CASE("what has become of nodes while berth was away is told before they are registered") {
+  Options options;
+  options.nodes = {{"same", "node-same"},     {"replaced", "old"}, {"gone", "x"},
+                   {"silent", "node-silent"}, {"off", "node-off"}, {"unread", "y"}};
+  ApiStandIn api(options);
+  for (const char* name : {"same", "replaced", "silent", "unread"}) api.node(name, 8);
+  api.node("off", 8, R"({"taints":[{"key":"node.kubernetes.io/out-of-service","effect":"NoExecute"}]})");
+  api.nodes_.at("silent").at("status").at("conditions").at(0).at("status") = "Unknown";
+  api.nodes_.at("unread").at("status").at("allocatable").at("cpu") = "many";
+  api.restart();
+  std::map<std::string, NodeStatus> told;
+  for (const Command& command : api.commands) {
+    if (const auto* one = std::get_if<ReportNodeStatus>(&command)) told[one->node] = one->status;
+    if (const auto* one = std::get_if<RegisterNode>(&command); one != nullptr && one->spec.name == "replaced")
+      CHECK(told.contains("replaced"));
+  }
+  CHECK(told == std::map<std::string, NodeStatus>{{"replaced", NodeStatus::kLost},
+                                                  {"gone", NodeStatus::kLost},
+                                                  {"silent", NodeStatus::kUnknown},
+                                                  {"off", NodeStatus::kLost}});
+  CHECK_EQ(api.registered.size(), 2);
+  api.nodes_.at("silent").at("status").at("conditions").at(0).at("status") = "True";
+  api.list();
+  CHECK(api.registered.contains("silent"));
+}
+
 TEST_CASE("a pod is a job, and its start is one binding with the key of its task") {
   Fixture api;
   api.pod("a", 2, "", R"("priorityClassName":"high","terminationGracePeriodSeconds":60)",

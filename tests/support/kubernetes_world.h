@@ -47,6 +47,10 @@ struct KubernetesWorld {
   }
   // berth is killed and starts again: what it knew of the cluster is lost, its state is not.
   void restart() {
+    options.nodes.clear();
+    for (const state::NodeState& node : state.nodes()) {
+      if (node.status != NodeStatus::kLost) options.nodes.push_back({node.spec.name, node.spec.machine});
+    }
     cluster = Cluster(options);
     memory = {};
     state.jobs().for_each([&](const state::JobState& job) {
