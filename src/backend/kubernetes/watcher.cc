@@ -16,6 +16,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kMostDepth = 128;
 constexpr int kMostPauseDoublings = 16;
+constexpr int kDenialsNotBelieved = 8;  // in a row: about a minute
 constexpr std::chrono::seconds kShortestWatch{1};
 
 bool is_unreserved(char c) {
@@ -115,6 +116,8 @@ void Watcher::page_ended(const HttpAnswer& answer) {
   call_ = 0;
   const std::unique_ptr<Page> page = std::move(page_);
   const bool may_not = answer.status == 403 && resource_.extra;
+  // What could be read before is not gone at once: an API server that has just started denies what it will allow.
+  if (may_not && could_be_read_ && failures_ < kDenialsNotBelieved) return try_again(answer);
   if (may_not || (answer.status == 404 && resource_.optional)) return absent(may_not);
   if (answer.status == 410) {  // the continue token has expired: from the beginning
     continue_.clear();
@@ -141,6 +144,7 @@ void Watcher::page_ended(const HttpAnswer& answer) {
   version_ = std::move(version);
   receiver_.end_list(resource_.kind);
   was_listed_ = true;
+  could_be_read_ = true;
   wait(std::chrono::milliseconds(0));
 }
 
@@ -148,6 +152,7 @@ void Watcher::absent(bool denied) {
   receiver_.works(resource_);
   receiver_.end_list(resource_.kind);
   if (denied) receiver_.denied(resource_.kind);
+  could_be_read_ = false;
   was_listed_ = true;
   continue_.clear();
   wait(resource_.extra ? options_.extra_pause : options_.absent_pause);

@@ -9,7 +9,7 @@
 // 3. Failures are tried again after a time that doubles, with jitter from a seeded generator; a Retry-After is obeyed.
 // 4. An optional kind that the server does not have (404) is an empty list, and is asked for again every few minutes; a
 //    kind of an operator twice a minute, as that may be installed at any time. One of those that may not be read (403)
-//    is absent, too.
+//    is absent, too; if it could be read before, when it has been denied for about a minute.
 
 #include <boost/json/fwd.hpp>
 #include <chrono>
@@ -92,6 +92,7 @@ class Watcher {
   std::string continue_;  // of the list; empty: at its beginning
   std::string version_;   // resource version to watch from; empty: list first
   bool was_listed_ = false;
+  bool could_be_read_ = false;
   bool expired_ = false;  // the watch said 410
   bool had_bytes_ = false;
   Clock::time_point heard_at_{};

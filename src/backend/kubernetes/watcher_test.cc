@@ -129,6 +129,35 @@ TEST_CASE("a kind that may not be read is an empty list that says so, until it m
   CHECK(mirror.denials == 1);
 }
 
+TEST_CASE("a kind that could be read is gone only when it has been denied for a while") {
+  for (const bool for_ever : {false, true}) {
+    CAPTURE(for_ever);
+    FakeApiServer server;
+    server.put(kPods, pod("a"));
+    Http http(credentials_of(server));
+    Mirror mirror;
+    Watcher watcher({kube::Kind::kPod, kPods, "", true, true}, quick(), http, mirror, 1);
+    const auto until = [&](auto&& holds) {
+      const auto end = Clock::now() + kLong;
+      while (!holds() && Clock::now() < end) {
+        watcher.tick(Clock::now());
+        http.run(Clock::now() + 2ms);
+      }
+      return holds();
+    };
+    REQUIRE(until([&] { return server.watches(kPods) == 1; }));
+    server.fail("GET /api/v1/pods?limit", 403, for_ever ? 1000 : 4);
+    server.put(kPods, pod("b"));
+    server.compact();
+    server.cut_watches();
+    REQUIRE(until([&] { return for_ever ? mirror.denials == 1 : mirror.names.contains("b"); }));
+    CHECK(mirror.denials == (for_ever ? 1 : 0));
+    CHECK(mirror.names.empty() == for_ever);
+    CHECK(mirror.names.contains("a") == !for_ever);
+    CHECK(std::count(mirror.failures.begin(), mirror.failures.end(), 403) == (for_ever ? 8 : 4));
+  }
+}
+
 TEST_CASE("a kind is listed in pages and watched from the version of the list on") {
   Watched all;
   for (const char* name : {"a", "b", "c", "d", "e", "f", "g"}) all.server.put(kPods, pod(name));
