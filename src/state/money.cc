@@ -35,7 +35,12 @@ void State::on(const BudgetMarked& event) {
   QueueState& queue = queue_mut(queue_paths_.find(event.queue)->second);
   std::optional<BudgetState>& budget = queue.budget(event.of);
   BERTH_CHECK(budget.has_value());
+  const auto stops = [&] {
+    return budget->stops(BudgetAction::kStopStarting) || budget->stops(BudgetAction::kStopBorrowing);
+  };
+  const bool stopped = stops();
   budget->mark = {event.percent, event.month, event.until, event.used, event.limit, event.ended};
+  if (stopped && !stops()) ++opportunity_;  // nothing else may happen that lets a cycle run
 }
 
 bool State::load_marks(BudgetKind kind, const std::vector<std::pair<QueueId, BudgetMark>>& marks) {
