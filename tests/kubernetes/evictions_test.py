@@ -91,7 +91,7 @@ def without_the_right_to_evict_it_deletes_and_says_so(cluster, kubeconfig):
             fleet.wait_bound("low", 1)
             budget(fleet, "low", 1)
             fleet.make(fleet.pod("high", 8, {"berth.dev/priority-class": "production"}))
-            fleet.wait_bound("high", 1)
+            fleet.wait_bound("high", 1, seconds=120)  # a denial is believed when it has lasted a minute
             wait_until(lambda: "allows no eviction of pods" in fleet.server.tail(), fleet.server.tail, 20)
     finally:
         cluster.patch(role, {"rules": rules})
