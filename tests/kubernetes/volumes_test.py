@@ -51,7 +51,8 @@ class Volumes(Fleet):
         return self.claim(name)["metadata"].get("annotations", {}).get(SELECTED)
 
     def wait_selected(self, name):
-        return wait_until(lambda: self.selected(name), f"a node is written into claim {name}")
+        # What may not be read is looked for twice a minute.
+        return wait_until(lambda: self.selected(name), f"a node is written into claim {name}", 120)
 
     def provision(self, name, key="kubernetes.io/hostname", values=None):
         """A volume for the claim, which nodes with one of these labels have; the chosen node if none are said."""
