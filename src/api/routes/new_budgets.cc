@@ -1,5 +1,6 @@
 #include "api/routes/new_budgets.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,20 +29,29 @@ bool is_stricter(const NewBudget& one) {
          !same_period(*one.known, one.budget);
 }
 
-std::vector<NewBudget> new_budgets(const View& view, const ClusterConfig& config) {
+// The queues of the file in force, by the paths that they would have.
+using QueuesBefore = std::map<std::string, const QueueConfig*, std::less<>>;
+
+QueuesBefore queues_before(const View& view, const ClusterConfig& config) {
   const std::vector<QueueMove> moves = control::moves_of(view.state, config);
+  QueuesBefore queues;
+  for (const QueueConfig& before : view.state.file_config().queues) queues[moved_path(before.path, moves)] = &before;
+  return queues;
+}
+
+std::vector<NewBudget> new_budgets(const View& view, const ClusterConfig& config) {
+  const QueuesBefore queues = queues_before(view, config);
   std::vector<NewBudget> found;
-  for (const QueueConfig& before : view.state.file_config().queues) {
-    const std::string path = moved_path(before.path, moves);
-    for (const QueueConfig& one : config.queues) {
-      if (one.path != path) continue;
-      for (const std::optional<BudgetConfig>& budget : {one.budget, one.grant}) {
-        if (!budget) continue;
-        const state::QueueState* queue = view.state.queue_at(before.path);
-        NewBudget is{path, before.path, *budget, {}};
-        if (queue != nullptr && queue->budget(budget->kind())) is.known = queue->budget(budget->kind())->config;
-        if (is_stricter(is)) found.push_back(std::move(is));
-      }
+  for (const QueueConfig& one : config.queues) {
+    const auto before = queues.find(one.path);
+    if (before == queues.end()) continue;
+    const std::string& now = before->second->path;
+    const state::QueueState* queue = view.state.queue_at(now);
+    for (const std::optional<BudgetConfig>& budget : {one.budget, one.grant}) {
+      if (!budget) continue;
+      NewBudget is{one.path, now, *budget, {}};
+      if (queue != nullptr && queue->budget(budget->kind())) is.known = queue->budget(budget->kind())->config;
+      if (is_stricter(is)) found.push_back(std::move(is));
     }
   }
   return found;
@@ -53,13 +63,12 @@ Error refused(const NewBudget& one, const std::string& key, const std::string& w
 
 // A queue that is not there yet may have such a grant no more than others.
 Result<void> check_ends(const View& view, const ClusterConfig& config) {
-  const std::vector<QueueMove> moves = control::moves_of(view.state, config);
+  const QueuesBefore queues = queues_before(view, config);
   for (const QueueConfig& one : config.queues) {
     if (!one.grant || one.grant->until > view.now) continue;
-    bool in_force = false;
-    for (const QueueConfig& before : view.state.file_config().queues)
-      in_force = in_force || (moved_path(before.path, moves) == one.path && before.grant &&
-                              before.grant->until == one.grant->until);
+    const auto before = queues.find(one.path);
+    const bool in_force =
+        before != queues.end() && before->second->grant && before->second->grant->until == one.grant->until;
     if (!in_force)
       return refused({one.path, "", *one.grant, {}}, "until",
                      "it has ended already, at " + to_iso8601(one.grant->until) +
