@@ -24,6 +24,7 @@ ASSERTIONS = re.compile(r"^\[doctest\] assertions:\s*(\d+) \|", re.M)
 SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", re.M)
 SKIPPED = re.compile(r"SKIPPED: *(.+)")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+FAILURE = re.compile(r"^(?:TEST CASE: .*|.*: (?:FATAL )?ERROR: .*|FAILED: .*|\w*Error: .*)$", re.M)
 FILTERS = re.compile(r"--?(dt-)?(tc|ts|sf|tce|tse|sfe|test-case|test-suite|source-file)[a-z-]*=")
 
 
@@ -64,6 +65,12 @@ def tally(output, ok, ran, seconds, filtered=False):
     if not ok:
         result.failed = max(result.failed, 1)
     return result, reasons
+
+
+def causes(output):
+    """The first three lines that say what failed: doctest's cases and checks, or a script's cases and exceptions."""
+    lines = [line.strip() for line in FAILURE.findall(COLOUR.sub("", output))]
+    return "; ".join(line[:200] for line in dict.fromkeys(lines[:3]))
 
 
 def ring_of(name, labels):
@@ -120,7 +127,15 @@ def self_test():
         if (result.passed, result.failed, result.skipped) != counts:
             wrong += 1
             print(f"self-test: {arguments} came to {result}, not {counts}")
-    print(f"{len(expected) - wrong} passed, {wrong} failed, 0 skipped")
+    said = {"x\n[doctest] run\na.cc(3):\nTEST CASE:  it adds\n\na.cc(7): ERROR: CHECK( a == b ) is NOT correct!\n":
+            "TEST CASE:  it adds; a.cc(7): ERROR: CHECK( a == b ) is NOT correct!",
+            "passed: one\nFAILED: two\n  File x\nAssertionError: not within 60 s\n": "FAILED: two; AssertionError: not within 60 s",
+            "Segmentation fault\n": ""}
+    for output, cause in said.items():
+        if causes(output) != cause:
+            wrong += 1
+            print(f"self-test: {output!r} failed for {causes(output)!r}, not {cause!r}")
+    print(f"{len(expected) + len(said) - wrong} passed, {wrong} failed, 0 skipped")
     return 1 if wrong else 0
 
 
@@ -147,8 +162,8 @@ def main():
         print(f"{ring:<12}{row.programs:>9}{row.passed:>9}{row.failed:>9}{row.skipped:>9}{row.assertions:>12}{row.seconds:>8.1f} s")
     for name, reasons in skips:
         print(f"skipped: {name}: {'; '.join(reasons)}")
-    for name, _ in failures:
-        print(f"failed: {name}")
+    for name, output in failures:
+        print(f"failed: {name}: {causes(output) or 'its output is above'}")
     print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
     return 1 if total.failed or not total.passed else 0
 

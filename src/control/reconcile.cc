@@ -52,13 +52,11 @@ bool any_task(const AttemptState& attempt, ExitReason reason) {
                      [&](const state::TaskState& task) { return task.reason == reason; });
 }
 
-// Returns the outcome of the attempt and whether the job is requeued. Requires: all its tasks are over.
-AttemptEnd end_of_attempt(const State& state, const JobState& job) {
+// Returns how the attempt has ended, and whether the job would be requeued, without a look at whether it is cancelled.
+AttemptEnd own_end_of_attempt(const State& state, const JobState& job) {
   const AttemptState& attempt = *job.attempt;
   const JobState* parent = state.job(job.parent);
   const bool replica = parent != nullptr && parent->spec.kind == JobKind::kService;
-  if (job.cancel_requested || (attempt.stopping() && attempt.stop->cause == StopCause::kUser))
-    return {Outcome::kCancelled};
   if (attempt.stopping() && is_eviction(attempt.stop->cause)) {
     return {attempt.stop->cause == StopCause::kNodeLost ? Outcome::kNodeLost : Outcome::kPreempted, true};
   }
@@ -85,6 +83,16 @@ AttemptEnd end_of_attempt(const State& state, const JobState& job) {
   const Outcome outcome = any_task(attempt, ExitReason::kStartFailed) ? Outcome::kStartFailed : Outcome::kFailed;
   const bool again = replica || job.failures < job.spec.retries;
   return {outcome, again, again};
+}
+
+// Returns the outcome of the attempt and whether the job is requeued. Requires: all its tasks are over. A request to
+// cancel that comes when they are, in the same batch as the last exit, cancels only that the job is requeued.
+AttemptEnd end_of_attempt(const State& state, const JobState& job) {
+  const AttemptState& attempt = *job.attempt;
+  const AttemptEnd end = own_end_of_attempt(state, job);
+  const bool by_user = attempt.stopping() && attempt.stop->cause == StopCause::kUser;
+  const bool cancelled = by_user || (job.cancel_requested && (attempt.stopping() || end.again));
+  return cancelled ? AttemptEnd{Outcome::kCancelled} : end;
 }
 
 bool still_there(const State& state, const std::vector<TaskPlacement>& placements) {

@@ -56,4 +56,26 @@ TEST_CASE_FIXTURE(RequeueFleet, "a machine without process ids fails no job: it 
   CHECK(end(id, ExitReason::kStartFailed, 127, "cannot execute x") == -1);
 }
 
+TEST_CASE_FIXTURE(RequeueFleet, "a job that is cancelled when its tasks have exited already keeps its own end") {
+  // Both reports are of one batch, as where the Job of a gang is complete when its last pod is told to have succeeded.
+  const auto end_and_cancel = [&](JobId id, std::int32_t code) {
+    const std::uint32_t attempt = state.job(id)->attempts;
+    Batch batch(state, now);
+    REQUIRE(handle(batch, ReportTaskExited{{id, attempt, 0, 1, ExitReason::kExited, code, ""}}).has_value());
+    REQUIRE(handle(batch, CancelJob{id, "kubernetes"}).has_value());
+    reconcile(batch);
+    REQUIRE(state.finished(id) != nullptr);
+    return state.finished(id)->outcome;
+  };
+  JobSpec spec = job("research", 1);
+  CHECK(end_and_cancel(start(spec, "n1", 0), 0) == Outcome::kSucceeded);
+  CHECK(end_and_cancel(start(spec, "n1", 0), 3) == Outcome::kFailed);
+  spec.retries = 1;  // it would run again, and does not
+  CHECK(end_and_cancel(start(spec, "n1", 0), 3) == Outcome::kCancelled);
+  const JobId stopped = start(spec, "n1", 0);
+  command(CancelJob{stopped, "ann"});
+  exit(stopped);
+  CHECK(state.finished(stopped)->outcome == Outcome::kCancelled);
+}
+
 }  // namespace berth::control

@@ -93,6 +93,7 @@ TEST_CASE("a pod is a job, and its start is one binding with the key of its task
   api.settle();
   REQUIRE(api.exit_of(task(1)));
   CHECK_EQ(api.exit_of(task(1))->code, 17);
+  CHECK_EQ(api.exit_of(task(1))->message, "Error");  // the reason alone: no message was told
 }
 
 TEST_CASE("a pod that does not save its work has the grace of its queue, whatever its own is") {

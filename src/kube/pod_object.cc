@@ -145,11 +145,19 @@ PodPhase phase_of(const json::object& pod) {
   return phase == "Failed" ? PodPhase::kFailed : PodPhase::kPending;
 }
 
+// Returns the reason and the message of a status, either of which may be missing; without both, an empty text.
+std::string said_by(const json::object& status) {
+  const std::string reason = text_at(status, {"reason"});
+  const std::string message = text_at(status, {"message"});
+  return shown(reason + (reason.empty() || message.empty() ? "" : " ") + message);
+}
+
 // The first container that failed speaks for the pod.
 PodEnd end_of(const json::object& pod, PodPhase phase) {
   PodEnd end;
   if (phase == PodPhase::kSucceeded) return end;
-  end = {ExitReason::kExited, 1, shown(text_at(pod, {"status", "reason"}) + " " + text_at(pod, {"status", "message"}))};
+  const json::object* status = object_at(pod, {"status"});
+  end = {ExitReason::kExited, 1, status == nullptr ? std::string() : said_by(*status)};
   const std::string why = text_at(pod, {"status", "reason"});
   if (why == "UnexpectedAdmissionError" || why.rfind("OutOf", 0) == 0 || why == "NodeAffinity")
     end.reason = ExitReason::kStartFailed;
@@ -160,7 +168,7 @@ PodEnd end_of(const json::object& pod, PodPhase phase) {
     if (code == 0) continue;
     end.code = static_cast<std::int32_t>(std::clamp<std::int64_t>(code, 1, 255));
     if (text_at(*ended, {"reason"}) == "OOMKilled") end.reason = ExitReason::kOutOfMemory;
-    end.message = shown(text_at(*ended, {"reason"}) + " " + text_at(*ended, {"message"}));
+    end.message = said_by(*ended);
     break;
   }
   return end;
