@@ -92,7 +92,8 @@ class FakeApiServer {
   bool stopping_ = false;
   std::uint64_t version_ = 100;
   std::uint64_t compacted_ = 0;
-  std::uint64_t cut_ = 0;
+  std::uint64_t cut_ = 0;     // how often the watches were cut
+  std::uint64_t cut_at_ = 0;  // the version at which they were, the last time
   std::map<std::string, std::map<Key, boost::json::object>> objects_;
   std::vector<Change> changes_;
   std::vector<Fault> faults_;

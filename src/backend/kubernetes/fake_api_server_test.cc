@@ -281,6 +281,7 @@ void FakeApiServer::watch(int socket, const Request& request) {
     for (; next < changes_.size(); ++next) {
       const Change& change = changes_[next];
       if (change.version <= seen || change.kind != kind) continue;
+      if (cut != cut_ && change.version > cut_at_) break;  // it came after the cut, before this thread had run
       if (!send_all(socket, chunk(change.bytes))) break;
     }
     seen = 0;
@@ -350,6 +351,7 @@ void FakeApiServer::send_raw(const std::string& kind, const std::string& bytes) 
 void FakeApiServer::cut_watches() {
   const std::lock_guard lock(mutex_);
   ++cut_;
+  cut_at_ = version_;
   changed_.notify_all();
 }
 
