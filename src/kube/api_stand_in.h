@@ -179,6 +179,7 @@ class ApiStandIn {
   void settle() {
     for (int round = 0; round < 100; ++round) {
       const Output output = cluster_->take();
+      withdrawn.insert(output.withdrawn.begin(), output.withdrawn.end());
       if (output.commands.empty() && output.requests.empty()) return;
       for (const Command& command : output.commands) take(command);
       for (const Request& request : output.requests) {
@@ -239,6 +240,7 @@ class ApiStandIn {
   bool shows = true;                            // the watch shows changes
   bool refuses = false;                         // the core refuses jobs
   std::vector<Request> requests;
+  std::set<std::uint64_t> withdrawn;  // ids of requests
   std::vector<std::string> deleted;
   std::vector<std::string> evicted;
   std::set<std::string> budgets;  // names of pods that a disruption budget keeps

@@ -106,6 +106,7 @@ struct Options {
 struct Output {
   std::vector<Command> commands;
   std::vector<Request> requests;
+  std::vector<std::uint64_t> withdrawn;  // ids of requests from before: one that was not sent yet is not to be sent
 };
 
 // Where the pod of a task is.

@@ -137,13 +137,29 @@ void Cluster::Impl::withdraw_refusal(Task& task) {
 }
 
 // The core wants the job to run on. A pod that is not leaving yet stays.
-void Cluster::Impl::cancel_eviction(Task& task) {
+void Cluster::Impl::cancel_eviction(const TaskKey& key, Task& task) {
   const auto pod = pods_.find(task.pod);
   const bool is_leaving = task.granted || (pod != pods_.end() && pod->second.object.leaving);
   if (task.phase != TaskPhase::kBound || !task.stopping || !task.hears_budgets || is_leaving) return;
   task.stopping = false;
   task.hears_budgets = false;
   withdraw_refusal(task);
+  withdraw_evictions(key);
+}
+
+// What is not under way to the API server yet is not sent. All of them count: of two that are equal it is the older
+// one that waits to be sent.
+void Cluster::Impl::withdraw_evictions(const TaskKey& key) {
+  for (auto call = calls_.begin(); call != calls_.end();) {
+    const auto at = call++;
+    if (at->second.asked != Asked::kEvict || at->second.task != key) continue;
+    const std::uint64_t id = at->first;
+    if (std::erase_if(output_.requests, [id](const Request& one) { return one.id == id; }) != 0) {
+      calls_.erase(at);
+    } else {
+      output_.withdrawn.push_back(id);
+    }
+  }
 }
 
 void Cluster::Impl::send_eviction(const TaskKey& key, Task& task, const Pod& pod) {

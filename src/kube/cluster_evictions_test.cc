@@ -33,6 +33,15 @@ struct Evictions : ApiStandIn {
   void kill(StopCause cause) {
     for (const std::uint32_t number : {0U, 1U}) perform(KillTask{victim(number), "n1", 0, cause});
   }
+  // As the core says it when the stop is cancelled.
+  void go_on() {
+    StartTask again;
+    for (const std::uint32_t number : {0U, 1U}) {
+      again.key = victim(number);
+      again.node = "n1";
+      perform(again);
+    }
+  }
   std::size_t asked(const std::string& pod) const {
     return static_cast<std::size_t>(std::count_if(requests.begin(), requests.end(), [&](const Request& one) {
       return one.path.ends_with("/pods/" + pod + "/eviction");
@@ -139,18 +148,65 @@ TEST_CASE("an eviction that is not wanted any more is not asked for again; one t
   Evictions api;
   api.budgets = {"a"};
   api.stop(StopCause::kPreempt);
-  StartTask again;
-  for (const std::uint32_t number : {0U, 1U}) {  // as the core says it when the stop is cancelled
-    again.key = victim(number);
-    again.node = "n1";
-    api.cluster().perform(again, api.now());
-  }
+  api.go_on();
   api.budgets.clear();
   api.pass(120);
   CHECK_EQ(api.asked("a"), 1);
   CHECK(api.evicted.empty());
   api.stop(StopCause::kPreempt);
   CHECK_EQ(api.evicted.size(), 2);
+}
+
+TEST_CASE("an eviction that is not sent yet is withdrawn when the stop is cancelled, and asked for at the next stop") {
+  SUBCASE("the backend has not taken it") {
+    Evictions api;
+    api.cluster().perform(SignalTask{victim(), "n1", 15, StopCause::kPreempt}, api.now());
+    api.go_on();
+    CHECK_EQ(api.asked("a"), 0);
+    CHECK(api.withdrawn.empty());
+    api.pass(5);
+    api.stop(StopCause::kPreempt);
+    CHECK_EQ(api.evicted.size(), 2);
+  }
+  SUBCASE("it waits in the queue of the backend, and was asked for again meanwhile") {
+    Evictions api;
+    api.fault = [&](const Request& request) {
+      return request.path.ends_with("/eviction") ? Answer{ApiStandIn::kOnItsWay, ""} : api.serve(request);
+    };
+    api.stop(StopCause::kPreempt);
+    api.pass(6);
+    REQUIRE_EQ(api.asked("a"), 2);
+    api.go_on();
+    std::set<std::uint64_t> waiting;
+    for (const Request& one : api.requests) {
+      if (one.path.ends_with("/eviction")) waiting.insert(one.id);
+    }
+    CHECK(api.withdrawn == waiting);
+    for (const std::uint64_t id : waiting) api.cluster().answered(id, 0, "", api.now());  // as the backend says it
+    api.fault = nullptr;
+    api.pass(60);
+    CHECK(api.evicted.empty());
+    api.stop(StopCause::kPreempt);
+    CHECK_EQ(api.evicted.size(), 2);
+  }
+}
+
+TEST_CASE("an eviction that was under way when the stop was cancelled ends the task, if it is granted") {
+  Evictions api;
+  Request sent;
+  api.fault = [&](const Request& request) {
+    if (!request.path.ends_with("/pods/a/eviction")) return api.serve(request);
+    sent = request;
+    return Answer{ApiStandIn::kOnItsWay, ""};
+  };
+  api.stop(StopCause::kPreempt);
+  api.go_on();
+  CHECK(api.withdrawn.contains(sent.id));  // in vain
+  const Answer answer = api.serve(sent);
+  api.cluster().answered(sent.id, answer.status, answer.body, api.now());
+  api.settle();
+  CHECK(api.exit_of(victim(0)) != nullptr);
+  CHECK(api.exit_of(victim(1)) == nullptr);
 }
 
 TEST_CASE("a user who cancels the job that a budget keeps has it deleted") {

@@ -304,7 +304,8 @@ class Cluster::Impl {
   void evict_answered(const TaskKey& key, Task& task, int status, std::string_view body);
   void tell_refusal(const TaskKey& key, Task& task, const Pod& pod, const std::string& why);
   void withdraw_refusal(Task& task);
-  void cancel_eviction(Task& task);
+  void cancel_eviction(const TaskKey& key, Task& task);
+  void withdraw_evictions(const TaskKey& key);
   void send_eviction(const TaskKey& key, Task& task, const Pod& pod);
 
   // own tasks

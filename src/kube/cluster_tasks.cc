@@ -41,7 +41,7 @@ void Cluster::Impl::start(const StartTask& effect) {
   const auto [at, fresh] = tasks_.try_emplace(key);
   Task& task = at->second;
   if (!fresh) {  // known: what is known of it is told again
-    cancel_eviction(task);
+    cancel_eviction(key, task);
     if (task.exit) command(ReportTaskExited{*task.exit});
     if (!task.exit && task.started_told) command(ReportTaskStarted{key.job, key.attempt, key.task, key.incarnation});
     return;

@@ -27,6 +27,17 @@ bool CallQueue::push(kube::Request request) {
   return true;
 }
 
+bool CallQueue::withdraw(std::uint64_t id) {
+  for (std::deque<kube::Request>* from : {&urgent_, &others_}) {
+    const auto found = std::find_if(from->begin(), from->end(), [id](const auto& one) { return one.id == id; });
+    if (found == from->end()) continue;
+    waiting_.erase(hash_of(*found));
+    from->erase(found);
+    return true;
+  }
+  return false;
+}
+
 std::optional<kube::Request> CallQueue::next(Time now) {
   fill(now);
   std::deque<kube::Request>& from = urgent_.empty() ? others_ : urgent_;

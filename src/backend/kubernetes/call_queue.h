@@ -38,6 +38,8 @@ class CallQueue {
 
   // Returns false if an equal request waits: this one will not be sent.
   bool push(kube::Request request);
+  // Takes a request back. Returns false if it does not wait: it is under way, or was answered.
+  bool withdraw(std::uint64_t id);
   // Returns the request to send now, or nothing.
   std::optional<kube::Request> next(Time now);
   // Takes what came of a request that `next` gave. Status 0: no answer. Returns true if it is the answer for the

@@ -148,6 +148,20 @@ TEST_CASE("while it is held, nothing is sent and nothing is lost") {
   CHECK(queue.next(kStart)->id == 1);
 }
 
+TEST_CASE("a request that waits can be withdrawn, and its like is taken again; one that is under way cannot") {
+  CallQueue queue(kStart);
+  queue.push(request(1, true, "/pod"));
+  queue.push(request(2));
+  CHECK(queue.withdraw(1));
+  CHECK(!queue.withdraw(1));
+  CHECK(queue.push(request(3, true, "/pod")));
+  REQUIRE(queue.next(kStart)->id == 3);
+  CHECK(!queue.withdraw(3));
+  CHECK(queue.withdraw(2));
+  CHECK(!queue.next(kStart));
+  CHECK(queue.answered(3, 201, std::nullopt, kStart));
+}
+
 TEST_CASE("a request that waits already is not taken a second time; one that was sent is") {
   CallQueue queue(kStart);
   CHECK(queue.push(request(1, true, "/pod")));

@@ -230,6 +230,9 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   void pass_on() {
     kube::Output output = cluster_.take();
     for (Command& command : output.commands) sink_(std::move(command));
+    for (const std::uint64_t id : output.withdrawn) {  // before the requests, of which one may be its like
+      if (queue_.withdraw(id)) cluster_.answered(id, 0, {}, options_.now());
+    }
     for (kube::Request& request : output.requests) {
       const std::uint64_t id = request.id;
       // Nothing is known of one that was not sent, as of one without an answer.
