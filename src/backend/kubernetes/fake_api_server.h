@@ -41,6 +41,8 @@ class FakeApiServer {
   void cut_watches();
   // The next `times` requests that begin with this, such as "POST /api/v1/namespaces", get this status.
   void fail(const std::string& beginning, int status, int times, const std::string& header = "");
+  // The next `times` questions for a right are answered with no.
+  void deny_rights(int times);
   void mend();  // takes all faults back
   void delay(const std::string& beginning, std::chrono::milliseconds time, int times);
 
@@ -60,6 +62,7 @@ class FakeApiServer {
     int times = 0;
     std::string header;
     std::chrono::milliseconds delay{0};
+    std::string body = {};  // instead of what goes with the status
   };
   struct Request {
     std::string method;

@@ -172,7 +172,9 @@ void FakeApiServer::serve(int socket) {
         if (fault.times <= 0 || !line.starts_with(fault.beginning)) continue;
         --fault.times;
         pause = fault.delay;
-        if (fault.status != 0) out = {fault.status, status_text(fault.status, "as the test says"), fault.header};
+        if (fault.status != 0)
+          out = {fault.status, fault.body.empty() ? status_text(fault.status, "as the test says") : fault.body,
+                 fault.header};
         break;
       }
     }
@@ -358,6 +360,13 @@ void FakeApiServer::cut_watches() {
 void FakeApiServer::fail(const std::string& beginning, int status, int times, const std::string& header) {
   const std::lock_guard lock(mutex_);
   faults_.push_back({beginning, status, times, header});
+}
+
+void FakeApiServer::deny_rights(int times) {
+  const std::lock_guard lock(mutex_);
+  Fault no{"POST /apis/authorization.k8s.io/", 201, times, ""};
+  no.body = R"({"status":{"allowed":false}})";
+  faults_.push_back(std::move(no));
 }
 
 void FakeApiServer::mend() {

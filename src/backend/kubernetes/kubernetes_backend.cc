@@ -148,10 +148,10 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   using Incoming = std::variant<Effect, JobNews, LogAsk, std::vector<QueueSummary>>;
 
   void run() {
-    check_rights();
     while (!stopping_) {
       take_incoming();
       const Clock::time_point now = Clock::now();
+      ask_rights(now);
       for (const auto& watcher : watchers_) watcher->tick(now);
       renew_lease(now);
       if (now >= tick_at_) tick(now);
@@ -269,29 +269,57 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
       cluster_.answered(id, answer.status, answer.body, options_.now());
   }
 
-  void check_rights() {
-    ask(rights_, [this](const std::string& /*names*/) { fail_start(*rights_.missing()); });
-    ask(useful_, [this](const std::string& names) {
-      pass_over("the API server does not let this user: " + names +
-                ". Pods that need it wait until it does (docs/kubernetes.md)");
+  // Asks for what it needs until that is known, and then for what else is of use.
+  void ask_rights(Clock::time_point now) {
+    if (now < rights_at_) return;
+    rights_at_ = Clock::time_point::max();
+    if (rights_known_) return ask_useful_rights();
+    rights_.ask_anew();
+    ask(rights_, [this] { rights_answered(); });
+  }
+  void ask_useful_rights() {
+    ask(useful_, [this] {
+      if (const std::string names = useful_.missing_names(); !names.empty())
+        pass_over("the API server does not let this user: " + names +
+                  ". Pods that need it wait until it does (docs/kubernetes.md)");
     });
-    ask(show_queues_, [this](const std::string& names) {
-      pass_over("the API server does not let this user: " + names +
-                ". Until it does, `kubectl get queues` does not show what is so (docs/kubernetes.md)");
+    ask(show_queues_, [this] {
+      if (const std::string names = show_queues_.missing_names(); !names.empty())
+        pass_over("the API server does not let this user: " + names +
+                  ". Until it does, `kubectl get queues` does not show what is so (docs/kubernetes.md)");
     });
   }
 
-  // Asks for these rights; calls `missing` with their names if some are not granted.
-  void ask(RightsCheck& check, std::function<void(const std::string& names)> missing) {
+  // Asks for these rights; calls `done` when all are answered.
+  void ask(RightsCheck& check, const std::function<void()>& done) {
     std::vector<HttpCall> calls = check.calls();
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      calls[i].done = [&check, i, missing](const HttpAnswer& answer) {
+      calls[i].done = [&check, i, done](const HttpAnswer& answer) {
         check.answered(i, answer);
-        const std::string names = check.done() ? check.missing_names() : std::string();
-        if (!names.empty()) missing(names);
+        if (check.done()) done();
       };
       http_.send(std::move(calls[i]));
     }
+  }
+
+  void rights_answered() {
+    const Clock::time_point now = Clock::now();
+    const auto missing = rights_.missing();
+    may_start_ = !missing;
+    if (!ready_ && rights_.may_change(now, options_.denial_patience)) {
+      heard_at_ = now;
+      rights_at_ = now + options_.denial_pause;
+      if (!std::exchange(told_denial_, true))
+        options_.warn("the API server does not " + rights_.denial() +
+                      ". One that has just started has not read its roles yet: berth asks again for " +
+                      std::to_string(std::chrono::ceil<std::chrono::seconds>(options_.denial_patience).count()) + " s");
+      return;
+    }
+    rights_known_ = true;
+    rights_known_at_ = now;
+    rights_at_ = now;
+    if (missing && ready_) pass_over(missing->message);
+    if (missing && !ready_) fail_start(*missing);
   }
 
   void renew_lease(Clock::time_point now) {
@@ -311,7 +339,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   }
 
   Clock::time_point wake_at() const {
-    Clock::time_point at = std::min(tick_at_, lease_.due_at());
+    Clock::time_point at = std::min({tick_at_, lease_.due_at(), rights_at_});
     for (const auto& watcher : watchers_) at = std::min(at, watcher->due_at());
     if (const auto ready = queue_.ready_at()) at = std::min(at, *ready);
     return at;
@@ -321,7 +349,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     if (ready_) return;
     const bool listed =
         std::all_of(watchers_.begin(), watchers_.end(), [](const auto& watcher) { return watcher->was_listed(); });
-    if (listed && lease_.held() && rights_.done()) {
+    if (listed && lease_.held() && may_start_) {
       const std::lock_guard lock(mutex_);
       ready_ = true;
       started_.notify_all();
@@ -333,9 +361,11 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     }
   }
 
-  // A right that is missing is told by its check, together with all others.
+  // A right that is missing is told by its check, together with all others, when that has waited long enough. A
+  // denial that was on its way when the rights became known is from before.
   void fail_start(const HttpAnswer& answer) {
-    if (answer.status == 403 && !rights_.done()) return;
+    const bool is_recent = !rights_known_ || Clock::now() - rights_known_at_ < options_.denial_pause;
+    if (answer.status == 403 && is_recent) return;
     if (const auto error = hopeless(server_, answer)) fail_start(*error);
   }
   void fail_start(const Error& error) {
@@ -395,6 +425,11 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   RightsCheck rights_;
   RightsCheck useful_;
   RightsCheck show_queues_;
+  Clock::time_point rights_at_{};  // when they are asked for
+  bool rights_known_ = false;
+  Clock::time_point rights_known_at_{};
+  bool may_start_ = false;  // no right that it needs was missing at the last time
+  bool told_denial_ = false;
   std::vector<std::unique_ptr<Watcher>> watchers_;
   std::map<std::string, std::string> failing_;  // path of a kind: what its last try said
   std::deque<std::string> passed_over_;

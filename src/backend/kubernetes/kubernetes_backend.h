@@ -3,8 +3,8 @@
 // in touch with an API server and with the control plane. One thread owns both the Cluster and all HTTP.
 //
 // `start` returns when this server holds the Lease of the cluster and each kind of object was listed; or with the
-// error that a person has to mend: a wrong certificate, a right that is missing, a server that does not answer,
-// another berth that schedules this cluster.
+// error that a person has to mend: a wrong certificate, a right that is missing for a minute, a server that does not
+// answer, another berth that schedules this cluster.
 
 #include <chrono>
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include "backend/kubernetes/credentials.h"
 #include "backend/kubernetes/watcher.h"
 #include "kube/cluster.h"
+#include "kube/denial.h"
 
 namespace berth::backend {
 
@@ -28,8 +29,10 @@ struct KubernetesOptions {
   std::function<void(const std::string&)> warn;   // for the log; called on the backend's thread
   std::function<void(const Error&)> end_process;  // the lease is lost: this server may do nothing more. Does not return
   WatchOptions watch = {};
-  std::chrono::milliseconds start_patience{30'000};  // without any answer
-  std::uint64_t seed = 1;                            // of the jitter between tries
+  std::chrono::milliseconds start_patience{30'000};            // without any answer
+  std::chrono::milliseconds denial_patience{kube::kDenialMs};  // while what it needs is denied at the start (rights.h)
+  std::chrono::milliseconds denial_pause{1'000};
+  std::uint64_t seed = 1;  // of the jitter between tries
 };
 
 std::unique_ptr<Backend> make_kubernetes_backend(KubernetesOptions options);

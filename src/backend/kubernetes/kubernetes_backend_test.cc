@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/json/parse.hpp>
 #include <chrono>
@@ -229,6 +230,46 @@ TEST_CASE("at the start: a right that is missing, another holder of the Lease, a
     CHECK(started.error().code == ErrorCode::kUnavailable);
     CHECK(started.error().message.find("as the test says") != std::string::npos);
   }
+}
+
+TEST_CASE("an API server that has not read its roles yet is waited for, which is said once") {
+  std::vector<std::string> said;
+  Driven all;
+  all.options.warn = [&](const std::string& text) { all.note([&] { said.push_back(text); }); };
+  all.options.denial_patience = kLongEnough;
+  all.options.denial_pause = 5ms;
+  SUBCASE("rights are denied, and lists") { all.server.deny_rights(400); }
+  SUBCASE("the question is refused, and lists") { all.server.fail("POST /apis/authorization.k8s.io/", 403, 400); }
+  all.server.fail("GET /api/v1/nodes", 403, 2);
+  REQUIRE(all.start());
+  CHECK(all.until([&] { return all.backend->warnings().empty(); }));
+  all.backend->stop();
+  const auto waits = std::count_if(said.begin(), said.end(), [](const std::string& one) {
+    return one.find("has just started has not read its roles yet: berth asks again for 60 s") != std::string::npos;
+  });
+  CHECK(waits == 1);
+}
+
+TEST_CASE("what is denied for too long ends the start") {
+  Driven all;
+  all.options.denial_patience = 50ms;
+  all.options.denial_pause = 5ms;
+  std::string error;
+  SUBCASE("a right") {
+    all.server.deny_rights(1'000'000);
+    error = "the API server does not let this user: list namespaces, ";
+  }
+  SUBCASE("the question, and a list") {
+    all.server.fail("POST /apis/authorization.k8s.io/", 403, 1'000'000);
+    all.server.fail("GET /api/v1/nodes", 403, 1'000'000);
+    error = "the API server refuses: as the test says. Grant it (docs/kubernetes.md)";
+  }
+  const auto begin = Clock::now();
+  const auto started = all.start();
+  CHECK(Clock::now() - begin >= 50ms);
+  REQUIRE(!started);
+  CHECK(started.error().code == ErrorCode::kDenied);
+  CHECK(started.error().message.starts_with(error));
 }
 
 TEST_CASE("a server that loses its Lease ends") {

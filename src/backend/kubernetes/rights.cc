@@ -123,6 +123,25 @@ std::vector<HttpCall> RightsCheck::calls() const {
 void RightsCheck::answered(std::size_t number, const HttpAnswer& answer) {
   ++answered_;
   denied_.at(number) = is_denied(answer);
+  if (answer.status == 403) refusal_ = message_of(answer);
+}
+
+bool RightsCheck::may_change(Clock::time_point now, std::chrono::milliseconds patience) {
+  if (!done() || denial().empty()) return false;
+  if (!denied_since_) denied_since_ = now;
+  return now - *denied_since_ < patience;
+}
+
+void RightsCheck::ask_anew() {
+  answered_ = 0;
+  denied_.assign(rights_.size(), false);
+  refusal_.clear();
+}
+
+std::string RightsCheck::denial() const {
+  const std::string names = missing_names();
+  if (!names.empty()) return "let this user: " + names;
+  return refusal_.empty() ? std::string() : "answer what this user may do: " + refusal_;
 }
 
 std::string RightsCheck::missing_names() const {

@@ -49,6 +49,36 @@ TEST_CASE("each right is asked for, and all that are missing are told at once") 
         "(docs/kubernetes.md)");
 }
 
+TEST_CASE("a denial, of a right or of the question, is believed when it has lasted for a minute") {
+  constexpr std::chrono::seconds kMinute{60};
+  const Clock::time_point begin{};
+  const HttpAnswer yes = review(201, R"({"status":{"allowed":true}})");
+  const HttpAnswer no = review(201, R"({"status":{"allowed":false}})");
+  const HttpAnswer refused = review(403, R"({"message":"User \"berth\" cannot create resource"})");
+  RightsCheck check({{"list", "", "nodes", "", ""}, {"get", "g", "x", "", "n"}});
+  const auto answer = [&](const HttpAnswer& first, const HttpAnswer& second, std::chrono::seconds at) {
+    check.ask_anew();
+    check.answered(0, first);
+    CHECK(!check.may_change(begin + at, kMinute));  // not all were answered
+    check.answered(1, second);
+    return check.may_change(begin + at, kMinute);
+  };
+  CHECK(answer(refused, refused, std::chrono::seconds(5)));
+  CHECK(!check.missing());
+  CHECK(check.denial() == R"(answer what this user may do: User "berth" cannot create resource)");
+  CHECK(answer(yes, no, std::chrono::seconds(64)));
+  CHECK(check.denial() == "let this user: get x.g in namespace n");
+  SUBCASE("it is over") {
+    CHECK(!answer(yes, yes, std::chrono::seconds(65)));
+    CHECK(check.denial().empty());
+    CHECK(!check.missing());
+  }
+  SUBCASE("it lasts") {
+    CHECK(!answer(yes, no, std::chrono::seconds(65)));
+    CHECK(check.missing());
+  }
+}
+
 TEST_CASE("a server that does not answer such questions counts as one that allows") {
   RightsCheck check({{"list", "", "nodes", "", ""}, {"list", "", "pods", "", ""}});
   check.answered(0, review(403, R"({"status":{"allowed":false}})"));
