@@ -175,6 +175,8 @@ class ApiStandIn {
       settle();
     }
   }
+  // The server and its machine are paused.
+  void pause(std::int64_t seconds) { now_ = now_ + seconds * 1000; }
   // Hands over what the cluster gives until it gives nothing.
   void settle() {
     for (int round = 0; round < 100; ++round) {

@@ -49,6 +49,19 @@ std::vector<Resource> watched() {
   return all;
 }
 
+// A step that is this long is a pause of the process or the machine: `tick` comes every second. It counts for no wait,
+// because nothing was heard of the cluster.
+void Cluster::Impl::at(Timestamp now) {
+  constexpr std::int64_t kPauseMs = 10'000;
+  const Timestamp next = now + -paused_ms_;
+  const std::int64_t step = next - now_;
+  if (open_ && step > kPauseMs) {
+    paused_ms_ += step;
+    return;
+  }
+  now_ = next;
+}
+
 void Cluster::Impl::warn(const std::string& text) {
   if (std::find(warnings_.begin(), warnings_.end(), text) != warnings_.end()) return;
   warnings_.push_back(text);

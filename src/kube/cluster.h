@@ -143,7 +143,8 @@ class Cluster {
   void waits(JobId job, const std::string& why, Timestamp now);
   // The answer to a request. Status 0: none came.
   void answered(std::uint64_t id, int status, std::string_view body, Timestamp now);
-  // Lets time pass: waits that are over, repeats of unanswered requests. To be called about once a second.
+  // Lets time pass: waits that are over, repeats of unanswered requests. To be called about once a second. More than
+  // 10 s without any call are a pause, and count for no wait.
   void tick(Timestamp now);
 
   // Takes what has gathered, in order. Nothing is reported before each kind was listed once; nodes come first.

@@ -95,6 +95,16 @@ TEST_CASE("a deletion is preceded by the mark of a disruption") {
   CHECK(place(Method::kDelete, "/a") < static_cast<std::ptrdiff_t>(api.requests.size()));
 }
 
+TEST_CASE("after a pause of the server a mark has the time that it is") {
+  Evictions api;
+  api.pause(3600);
+  api.stop(StopCause::kReclaim);
+  const std::string time = to_iso8601(api.now()).substr(0, 19);
+  CHECK(std::any_of(api.requests.begin(), api.requests.end(), [&](const Request& one) {
+    return one.body.find("DisruptionTarget") != std::string::npos && one.body.find(time) != std::string::npos;
+  }));
+}
+
 TEST_CASE("while a budget keeps its first pod no pod of the gang is touched, and it is said once") {
   Evictions api;
   api.budgets = {"a"};

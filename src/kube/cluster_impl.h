@@ -52,7 +52,7 @@ class Cluster::Impl {
   void answered(std::uint64_t id, int status, std::string_view body);
   void tick();
   Output take();
-  void at(Timestamp now) { now_ = now; }
+  void at(Timestamp now);
   std::optional<PodPlace> place_of(JobId job, std::uint32_t attempt, std::uint32_t task) const;
   std::vector<std::string> warnings() const { return {warnings_.begin(), warnings_.end()}; }
 
@@ -339,8 +339,9 @@ class Cluster::Impl {
   void gone(Kind kind, const std::string& id);
 
   Options options_;
-  Timestamp now_;
-  bool open_ = false;  // each kind was listed once
+  Timestamp now_;               // without the pauses in which it was not called
+  std::int64_t paused_ms_ = 0;  // all of these
+  bool open_ = false;           // each kind was listed once
   Timestamp opened_;
   std::set<Kind> listed_;
   std::map<Kind, std::set<std::string>> seen_;   // since begin_list

@@ -51,7 +51,7 @@ void Cluster::Impl::send_mark(const TaskKey& key, const Pod& pod) {
                                {"status", "True"},
                                {"reason", "PreemptionByScheduler"},
                                {"message", "berth stops task " + text_of_task(key)},
-                               {"lastTransitionTime", seconds_of(now_)}};
+                               {"lastTransitionTime", seconds_of(now_ + paused_ms_)}};
   send({0, Method::kPatch, path_of(pod.object) + "/status", "application/strategic-merge-patch+json",
         json::serialize(json::object{{"metadata", {{"uid", pod.object.uid}}},
                                      {"status", {{"conditions", json::array{condition}}}}}),
@@ -97,7 +97,7 @@ void Cluster::Impl::tell(Pod& pod, const std::string& reason, const std::string&
 }
 
 void Cluster::Impl::send_event(const Subject& subject, const std::string& reason, const std::string& message) {
-  const std::string time = seconds_of(now_);
+  const std::string time = seconds_of(now_ + paused_ms_);
   const json::object event{
       {"apiVersion", "v1"},
       {"kind", "Event"},

@@ -176,6 +176,25 @@ TEST_CASE("an indexed Job whose pods run together is a gang; its ranks follow th
     REQUIRE(api.exit_of(task(1, 0, 2)));
     CHECK_EQ(api.exit_of(task(1, 0, 2))->reason, ExitReason::kStartFailed);
   }
+  SUBCASE("a pause of the server does not count as waiting for pods") {
+    for (std::uint32_t number : {0U, 1U}) api.remove(api.uid_of("train-" + std::to_string(number)));
+    api.settle();
+    api.start(task(1, 0, 2), "n2", 1);
+    api.commands.clear();
+    api.pass(50);
+    api.pause(3600);
+    api.pod("other", 99);  // the first that is heard
+    api.pass(9);
+    CHECK_EQ(api.exit_of(task(1, 0, 2)), nullptr);
+    CHECK(std::none_of(api.commands.begin(), api.commands.end(),
+                       [](const Command& one) { return std::holds_alternative<CancelJob>(one); }));
+    api.pause(60);
+    api.pass(50);
+    CHECK_EQ(api.exit_of(task(1, 0, 2)), nullptr);
+    api.pass(20);
+    REQUIRE(api.exit_of(task(1, 0, 2)));
+    CHECK_EQ(api.exit_of(task(1, 0, 2))->message, "its controller has not made its pod within 120 s");
+  }
   SUBCASE("when all of its pods are gone for a minute, its job is cancelled") {
     for (std::uint32_t number : {0U, 1U}) api.remove(api.uid_of("train-" + std::to_string(number)));
     api.settle();
