@@ -1,8 +1,10 @@
 // Groups of pods, which are submitted as one job each.
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
+#include "base/hash.h"
 #include "kube/cluster_impl.h"
 #include "kube/json_reading.h"
 #include "model/name.h"
@@ -361,6 +363,17 @@ std::string Cluster::Impl::put_terms(const std::vector<Pod*>& pods, JobSpec& job
   return problem.empty() ? put(first.apart, job.anti_affinity) : problem;
 }
 
+// Returns what stands for these pods, in any order, in the key of their submission. A pod that was made anew makes them
+// other pods: where a job has failed for want of one pod, the gang is submitted again when that pod is there.
+std::string Cluster::Impl::id_of_these(const std::vector<Pod*>& pods) {
+  if (pods.size() == 1) return pods.front()->object.uid;
+  std::set<std::string> uids;
+  for (const Pod* pod : pods) uids.insert(pod->object.uid);
+  Hasher hasher;
+  for (const std::string& uid : uids) hasher.add(uid);
+  return hex_of(hasher.digest());
+}
+
 // Submits the group's job if as many pods wait as it needs.
 void Cluster::Impl::consider(const std::string& group_key) {
   const auto found = groups_.find(group_key);
@@ -382,7 +395,7 @@ void Cluster::Impl::consider(const std::string& group_key) {
   }
   if (pods.empty() || group.size == 0 || pods.size() < static_cast<std::size_t>(group.size)) return;
   if (!why_volumes_wait(pods).empty()) return;
-  const std::string key = "kube/" + options_.cell + "/" + group_key + "/" + pods.front()->object.uid + mark_of(pods);
+  const std::string key = "kube/" + options_.cell + "/" + group_key + "/" + id_of_these(pods) + mark_of(pods);
   if (key == group.key) return;  // these very pods were a job that is over
   auto job = job_of(group, pods);
   if (!job) {

@@ -194,6 +194,7 @@ class Cluster::Impl {
   void regroup(const std::string& uid, Pod& pod);
   std::string group_of(const Pod& pod, std::int32_t& size, std::string& name) const;
   void leave_group(const std::string& uid, Pod& pod);
+  static std::string id_of_these(const std::vector<Pod*>& pods);
   void consider(const std::string& group_key);
   void watch_desertion(Group& group);
   bool runs_pods(JobId job) const;

@@ -388,4 +388,36 @@ TEST_CASE("with the core: the GPUs of a gang whose claim is never bound become f
   for (const std::string& error : world.errors) FAIL_CHECK(error);
 }
 
+TEST_CASE("with the core: a gang that lost a pod in the queue waits for it, gives way, and starts when it is there") {
+  KubernetesWorld world;
+  world.server.add_namespace("team", "research/nlp, ads");
+  world.server.put(Kind::kNode, StandInServer::node("n0", 2));
+  world.server.add_storage_class("fast");
+  world.server.put(Kind::kPod, StandInServer::pod_of("team", "first", 2));
+  world.settle();
+  for (const char* name : {"a", "b"}) world.server.add_claim("team", name, "fast");
+  for (const char* name : {"a", "b"}) world.server.add_gang_pod("team", name, "g", 2, 1, name);
+  world.settle();
+  world.server.put(Kind::kPod, StandInServer::pod_of("team", "later", 2));
+  world.settle();
+  world.server.remove(Kind::kPod, "team/b");
+  world.pass(300);  // the gang has no GPUs, and so no time runs out
+  world.server.run_kubelets();
+  world.server.end("team/first", 0);
+  world.pass(115);
+  CHECK(StandInServer::node_of(world.server.pod("team/a")).empty());
+  CHECK(StandInServer::node_of(world.server.pod("team/later")).empty());
+  world.pass(10);
+  CHECK_EQ(StandInServer::node_of(world.server.pod("team/later")), "n0");
+  world.server.run_kubelets();
+  world.server.end("team/later", 0);
+  world.server.add_gang_pod("team", "b", "g", 2, 1, "b");
+  world.pass(5);
+  for (const char* name : {"a", "b"}) world.server.provision("team/" + std::string(name));
+  world.pass(5);
+  CHECK_EQ(StandInServer::node_of(world.server.pod("team/a")), "n0");
+  CHECK_EQ(StandInServer::node_of(world.server.pod("team/b")), "n0");
+  for (const std::string& error : world.errors) FAIL_CHECK(error);
+}
+
 }  // namespace berth::kube
