@@ -216,6 +216,7 @@ struct StandInServer {
     if (const std::size_t at = rest.find(kClaims); at != std::string::npos)
       return patch_claim(rest.substr(0, at) + "/" + rest.substr(at + kClaims.size()),
                          boost::json::parse(request.body).as_object());
+    if (rest.ends_with("/pods")) return make_pod(boost::json::parse(request.body).as_object());
     const std::size_t pods_at = rest.find("/pods/");
     if (pods_at == std::string::npos) {
       events.push_back(boost::json::parse(request.body).as_object());
@@ -260,6 +261,13 @@ struct StandInServer {
       metadata["annotations"].as_object()[key] = value;
     put(Kind::kPersistentVolumeClaim, one);
     return {200, boost::json::serialize(one)};
+  }
+  Answer make_pod(boost::json::object one) {
+    const std::string name = key(one);
+    if (has_pod(name)) return status(409, "pods \"" + name + "\" already exists");
+    one["status"] = {{"phase", "Pending"}};
+    put(Kind::kPod, std::move(one));
+    return {201, boost::json::serialize(pod(name))};
   }
   Answer bind(const std::string& name, const boost::json::object& body) {
     boost::json::object one = pod(name);
