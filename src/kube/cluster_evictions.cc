@@ -140,7 +140,8 @@ void Cluster::Impl::withdraw_refusal(Task& task) {
 void Cluster::Impl::cancel_eviction(const TaskKey& key, Task& task) {
   const auto pod = pods_.find(task.pod);
   const bool is_leaving = task.granted || (pod != pods_.end() && pod->second.object.leaving);
-  if (task.phase != TaskPhase::kBound || !task.stopping || !task.hears_budgets || is_leaving) return;
+  const bool has_pod = task.phase == TaskPhase::kBinding || task.phase == TaskPhase::kBound;
+  if (!has_pod || !task.stopping || !task.hears_budgets || is_leaving) return;
   task.stopping = false;
   task.hears_budgets = false;
   withdraw_refusal(task);

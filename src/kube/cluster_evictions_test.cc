@@ -219,6 +219,38 @@ TEST_CASE("an eviction that was under way when the stop was cancelled ends the t
   CHECK(api.exit_of(victim(1)) == nullptr);
 }
 
+TEST_CASE("a stop that is cancelled while the pod is being bound evicts nothing afterwards") {
+  ApiStandIn api;
+  Request sent;
+  api.fault = [&](const Request& request) {
+    if (!request.path.ends_with("/binding")) return api.serve(request);
+    sent = request;
+    return Answer{ApiStandIn::kOnItsWay, ""};
+  };
+  api.node("n1", 8);
+  api.name_space("team", "q");
+  api.list();
+  api.pod("a", 1);
+  api.settle();
+  api.start(victim(), "n1", 1);
+  api.perform(SignalTask{victim(), "n1", 15, StopCause::kPreempt});
+  StartTask again;
+  again.key = victim();
+  again.node = "n1";
+  api.perform(again);
+  api.shows = false;  // the answer comes before the watch shows the pod
+  const Answer answer = api.serve(sent);
+  api.cluster().answered(sent.id, answer.status, answer.body, api.now());
+  api.settle();
+  REQUIRE(api.evicted.empty());
+  api.shows = true;
+  api.show(api.uid_of("a"));
+  api.run_all();
+  api.pass(10);
+  CHECK(api.evicted.empty());
+  CHECK(api.is_running(victim()));
+}
+
 TEST_CASE("a user who cancels the job that a budget keeps has it deleted") {
   Evictions api;
   api.budgets = {"a", "b"};
