@@ -416,6 +416,7 @@ void Cluster::Impl::submitted(const std::string& key, JobId job) {
   Group& group = groups_[group_key];
   group.key = key;
   group.job = job;
+  group.from_before = !open_;
   group.submitting = false;
   group.deserted_since = Timestamp::never();
   group_of_job_[job] = group_key;

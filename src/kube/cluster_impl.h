@@ -94,7 +94,8 @@ class Cluster::Impl {
     std::int32_t size = 0;  // pods that it needs; 0: not known yet
     std::set<std::string> pods;
     JobId job = JobId::none();
-    std::string key;  // of its last submission
+    std::string key;           // of its last submission
+    bool from_before = false;  // its job is one of before the start: what the core wants of its tasks comes later
     bool submitting = false;
     bool cancelled = false;
     Timestamp waits_since = Timestamp::never();  // its pods wait for something that the core knows nothing of

@@ -198,6 +198,7 @@ bool Cluster::Impl::is_outdated(const std::string& key, const Group& group) {
     if (one->second.phase != TaskPhase::kWaitsForPod || one->second.stopping) return false;
     lives = true;
   }
+  if (!lives && group.from_before && now_ - opened_ < kUnclaimedMs) return false;  // it may run, for all that is known
   if (is_admitted_by_suspension(group)) {
     const auto suspended = suspensions_.find(key);
     if (lives || suspended == suspensions_.end() || !suspended->second.object.suspended) return false;

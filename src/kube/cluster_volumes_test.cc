@@ -262,6 +262,31 @@ TEST_CASE("a berth that is killed while claims are not bound goes on where it wa
   CHECK_EQ(api.binds_of(api.uid_of("a")), 1);
 }
 
+TEST_CASE("a berth that is killed does not take a job for a queued one before it has heard of its tasks") {
+  Volumes api;
+  api.storage(kClaim, "c0", kOpen);
+  api.storage(kClaim, "c1", kOpen);
+  api.pod("a", 1, kGangOfTwo, uses("c0"));
+  api.pod("b", 1, kGangOfTwo, uses("c1"));
+  api.settle();
+  api.start_both(1, "n1", "n2");
+  api.provision("c0", on("host", R"("n1")"));  // the key of the job does not name it
+  api.restart();
+  api.pass(2);
+  SUBCASE("they come") {
+    api.start_both(1, "n1", "n2");
+    api.pass(60);
+    CHECK_EQ(api.cancelled(1), 0);
+    api.provision("c1", on("host", R"("n2")"));
+    CHECK_EQ(api.node_of("a"), "n1");
+  }
+  SUBCASE("there are none") {
+    CHECK_EQ(api.cancelled(1), 0);
+    api.pass(30);
+    CHECK_GE(api.cancelled(1), 1);
+  }
+}
+
 TEST_CASE("claims that were bound meanwhile make the pods a job of the nodes that they may use now") {
   Volumes api;
   api.storage(kClaim, "c", kOpen);
