@@ -343,9 +343,9 @@ void Cluster::Impl::tick_task(const TaskKey& key, Task& task) {
   if (task.phase == TaskPhase::kWaitsForPod) {
     try_bind(key, task);
     if (task.phase != TaskPhase::kWaitsForPod || now_ - task.since < options_.pod_wait_s * 1000) return;
-    return exit_task(key, task,
-                     {ExitReason::kStartFailed, 1,
-                      "its controller has not made its pod within " + std::to_string(options_.pod_wait_s) + " s"});
+    return exit_task(
+        key, task,
+        {ExitReason::kStartFailed, 1, "there was no pod for it within " + std::to_string(options_.pod_wait_s) + " s"});
   }
   if (task.phase == TaskPhase::kWaitsForVolumes) return tick_volumes(key, task);
   if (task.own && task.phase == TaskPhase::kBinding) return tick_own(key, task);

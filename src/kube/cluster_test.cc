@@ -193,7 +193,7 @@ TEST_CASE("an indexed Job whose pods run together is a gang; its ranks follow th
     CHECK_EQ(api.exit_of(task(1, 0, 2)), nullptr);
     api.pass(20);
     REQUIRE(api.exit_of(task(1, 0, 2)));
-    CHECK_EQ(api.exit_of(task(1, 0, 2))->message, "its controller has not made its pod within 120 s");
+    CHECK_EQ(api.exit_of(task(1, 0, 2))->message, "there was no pod for it within 120 s");
   }
   SUBCASE("when all of its pods are gone for a minute, its job is cancelled") {
     for (std::uint32_t number : {0U, 1U}) api.remove(api.uid_of("train-" + std::to_string(number)));
