@@ -146,6 +146,7 @@ void Cluster::Impl::try_bind(const TaskKey& key, Task& task) {
 void Cluster::Impl::bind(const TaskKey& key, Task& task, Pod& pod) {
   task.phase = TaskPhase::kBinding;
   task.since = now_;
+  task.denied_since = Timestamp::never();  // that its claims could not be written for a while says nothing of this
   count_pod(pod);
   send_binding(key, task, pod);
 }

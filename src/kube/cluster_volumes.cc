@@ -326,6 +326,7 @@ bool Cluster::Impl::select_node(const TaskKey& key, Task& task, const std::strin
 void Cluster::Impl::select_answered(const TaskKey& key, Task& task, const std::string& claim, int status,
                                     std::string_view body) {
   if (task.phase != TaskPhase::kWaitsForVolumes) return;
+  if (status >= 200 && status < 300) task.denied_since = Timestamp::never();
   if (status == 409) {  // it has changed: again, with what the watch shows by then
     const auto asked = task.selected_at.find(claim);
     if (asked != task.selected_at.end()) asked->second = now_ + (1'000 - kSelectAgainMs);

@@ -362,6 +362,29 @@ TEST_CASE("a claim that may not be written for some seconds does not end the sta
   CHECK_EQ(api.selected_node("c"), "n1");
 }
 
+TEST_CASE("a denial of a claim that is over does not make the next denial, a minute later, one for good") {
+  Volumes api;
+  api.storage(kClaim, "c", kOpen);
+  api.pod("a", 1, "", uses("c"));
+  api.settle();
+  std::string denied = "persistentvolumeclaims";
+  int times = 1;
+  api.fault = [&](const Request& request) {
+    const bool denies = request.path.find(denied) != std::string::npos && times-- > 0;
+    return denies ? Answer{403, R"({"message":"User \"berth\" cannot patch resource \"x\""})"} : api.serve(request);
+  };
+  api.start(task_of(1), "n1", 1);
+  api.pass(20);
+  REQUIRE_EQ(api.selected_node("c"), "n1");
+  api.pass(60);
+  denied = "/binding";
+  times = 1;
+  api.provision("c", on("host", R"("n1")"));
+  api.pass(20);
+  CHECK(api.exit_of(task_of(1)) == nullptr);
+  CHECK_EQ(api.node_of("a"), "n1");
+}
+
 TEST_CASE("a suspended Job is admitted when its claims can be used, on the nodes of their volumes") {
   Volumes api;
   const std::string job =
