@@ -175,6 +175,14 @@ class ApiStandIn {
       settle();
     }
   }
+  // Requests whose path ends so get no answer yet; the last of them is `sent`, for the test to answer.
+  void keep_under_way(const std::string& end, Request& sent) {
+    fault = [this, end, &sent](const Request& request) {
+      if (!request.path.ends_with(end)) return serve(request);
+      sent = request;
+      return Answer{kOnItsWay, ""};
+    };
+  }
   // The server and its machine are paused.
   void pause(std::int64_t seconds) { now_ = now_ + seconds * 1000; }
   // Hands over what the cluster gives until it gives nothing.

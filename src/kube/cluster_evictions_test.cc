@@ -204,14 +204,10 @@ TEST_CASE("an eviction that is not sent yet is withdrawn when the stop is cancel
 TEST_CASE("an eviction that was under way when the stop was cancelled ends the task, if it is granted") {
   Evictions api;
   Request sent;
-  api.fault = [&](const Request& request) {
-    if (!request.path.ends_with("/pods/a/eviction")) return api.serve(request);
-    sent = request;
-    return Answer{ApiStandIn::kOnItsWay, ""};
-  };
+  api.keep_under_way("/pods/a/eviction", sent);
   api.stop(StopCause::kPreempt);
   api.go_on();
-  CHECK(api.withdrawn.contains(sent.id));  // in vain
+  CHECK(api.withdrawn.contains(sent.id));  // too late: it is not in the queue any more
   const Answer answer = api.serve(sent);
   api.cluster().answered(sent.id, answer.status, answer.body, api.now());
   api.settle();
@@ -222,11 +218,7 @@ TEST_CASE("an eviction that was under way when the stop was cancelled ends the t
 TEST_CASE("a stop that is cancelled while the pod is being bound evicts nothing afterwards") {
   ApiStandIn api;
   Request sent;
-  api.fault = [&](const Request& request) {
-    if (!request.path.ends_with("/binding")) return api.serve(request);
-    sent = request;
-    return Answer{ApiStandIn::kOnItsWay, ""};
-  };
+  api.keep_under_way("/binding", sent);
   api.node("n1", 8);
   api.name_space("team", "q");
   api.list();

@@ -95,7 +95,7 @@ class Cluster::Impl {
     std::set<std::string> pods;
     JobId job = JobId::none();
     std::string key;           // of its last submission
-    bool from_before = false;  // its job is one of before the start: what the core wants of its tasks comes later
+    bool from_before = false;  // its job is older than this start: the core tells later whether its tasks run
     bool submitting = false;
     bool cancelled = false;
     Timestamp waits_since = Timestamp::never();  // its pods wait for something that the core knows nothing of

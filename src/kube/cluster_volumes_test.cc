@@ -51,6 +51,14 @@ struct Volumes : ApiStandIn {
   const Labels& selector(std::size_t job, std::size_t group = 0) const {
     return jobs().at(job).spec.groups.at(group).node_selector;
   }
+  // Makes a gang of two pods, a and b. Each has a claim of its own, c0 and c1, which is not bound yet.
+  void make_gang_with_claims() {
+    storage(kClaim, "c0", kOpen);
+    storage(kClaim, "c1", kOpen);
+    pod("a", 1, kGangOfTwo, uses("c0"));
+    pod("b", 1, kGangOfTwo, uses("c1"));
+    settle();
+  }
   // Starts both tasks of the gang as the core does: in one go.
   void start_both(std::uint64_t job, const std::string& first, const std::string& second, std::uint32_t attempt = 1) {
     std::uint32_t number = 0;
@@ -162,11 +170,7 @@ TEST_CASE("two pods of a gang cannot share a ReadWriteOncePod claim, and are tol
 
 TEST_CASE("no pod of a gang is bound before the claims of all are") {
   Volumes api;
-  api.storage(kClaim, "c0", kOpen);
-  api.storage(kClaim, "c1", kOpen);
-  api.pod("a", 1, kGangOfTwo, uses("c0"));
-  api.pod("b", 1, kGangOfTwo, uses("c1"));
-  api.settle();
+  api.make_gang_with_claims();
   REQUIRE_EQ(api.jobs().size(), 1);
   api.start_both(1, "n1", "n2");
   CHECK_EQ(api.selected_node("c0"), "n1");
@@ -200,11 +204,7 @@ TEST_CASE("a claim that is not bound in time ends the start of the whole gang, a
   Options options;
   options.volume_wait_s = 20;
   Volumes api(options);
-  api.storage(kClaim, "c0", kOpen);
-  api.storage(kClaim, "c1", kOpen);
-  api.pod("a", 1, kGangOfTwo, uses("c0"));
-  api.pod("b", 1, kGangOfTwo, uses("c1"));
-  api.settle();
+  api.make_gang_with_claims();
   api.start_both(1, "n1", "n2");
   api.provision("c0", R"("spec":{})");
   api.pass(21);
@@ -243,11 +243,7 @@ TEST_CASE("a provisioner that takes the node out of the claim ends the start at 
 
 TEST_CASE("a berth that is killed while claims are not bound goes on where it was") {
   Volumes api;
-  api.storage(kClaim, "c0", kOpen);
-  api.storage(kClaim, "c1", kOpen);
-  api.pod("a", 1, kGangOfTwo, uses("c0"));
-  api.pod("b", 1, kGangOfTwo, uses("c1"));
-  api.settle();
+  api.make_gang_with_claims();
   api.start(task_of(1, 0), "n1", 1);
   api.start(task_of(1, 1), "n2", 1);
   api.restart();
@@ -264,11 +260,7 @@ TEST_CASE("a berth that is killed while claims are not bound goes on where it wa
 
 TEST_CASE("a berth that is killed does not take a job for a queued one before it has heard of its tasks") {
   Volumes api;
-  api.storage(kClaim, "c0", kOpen);
-  api.storage(kClaim, "c1", kOpen);
-  api.pod("a", 1, kGangOfTwo, uses("c0"));
-  api.pod("b", 1, kGangOfTwo, uses("c1"));
-  api.settle();
+  api.make_gang_with_claims();
   api.start_both(1, "n1", "n2");
   api.provision("c0", on("host", R"("n1")"));  // the key of the job does not name it
   api.restart();
@@ -310,11 +302,7 @@ TEST_CASE("claims that were bound meanwhile make the pods a job of the nodes tha
 
 TEST_CASE("a job whose pods wait for their volumes is not given up for it") {
   Volumes api;
-  api.storage(kClaim, "c0", kOpen);
-  api.storage(kClaim, "c1", kOpen);
-  api.pod("a", 1, kGangOfTwo, uses("c0"));
-  api.pod("b", 1, kGangOfTwo, uses("c1"));
-  api.settle();
+  api.make_gang_with_claims();
   api.start_both(1, "n1", "n2");
   api.provision("c0", on("host", R"("n1")"));
   api.pass(5);
@@ -436,7 +424,7 @@ TEST_CASE("with the core: the GPUs of a gang whose claim is never bound become f
   for (const std::string& error : world.errors) FAIL_CHECK(error);
 }
 
-TEST_CASE("with the core: a gang that lost a pod in the queue waits for it, gives way, and starts when it is there") {
+TEST_CASE("with the core: a gang whose start failed for want of a pod starts once that pod is made anew") {
   KubernetesWorld world;
   world.server.add_namespace("team", "research/nlp, ads");
   world.server.put(Kind::kNode, StandInServer::node("n0", 2));
