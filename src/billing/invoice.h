@@ -1,6 +1,6 @@
 #pragma once
 // The bill of a queue and of all queues below it for one month, in exact integers. It is a value: what makes it
-// (billing/rate.h) and what prints it (billing/*_text.h) are apart.
+// (billing/rate.h) and what prints it (billing/render.h) are apart.
 //
 // Rounding. The exact amount of a line is quantity * unit price / per_hour(unit). Lines of one group (the same queue,
 // kind, cause, model, slice, unit and unit price) are rounded together: the sum of the first n lines of a group is the

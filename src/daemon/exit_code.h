@@ -1,6 +1,6 @@
 #pragma once
 // The exit codes of the server and of `verify`: those of every command (docs/cli.md), and one of their own from
-// sysexits.h.
+// <sysexits.h>.
 
 #include "base/result.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 // Exit codes that a machine gives to tasks that no program of theirs has ended, beside the ExitReason. They are those
-// of sysexits.h, and are told apart from a program's own by the reason.
+// of <sysexits.h>, and are told apart from a program's own by the reason.
 
 #include <cstdint>
 

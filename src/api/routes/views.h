@@ -1,6 +1,6 @@
 #pragma once
 // The model as the API shows it: names instead of ids, GPUs and cores as decimal numbers, times as ISO 8601. The
-// schemas of the same objects are in schemas.cc.
+// schemas of the same objects are beside it, in *_schemas.cc.
 //
 // What needs the state is copied out of it first (show_*, under the reader's lock) and turned into JSON afterwards, so
 // that a large answer does not hold up the reader.
