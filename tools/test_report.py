@@ -3,6 +3,7 @@
 
     tools/test_report.py build/dev
     tools/test_report.py build/dev --once-more
+    tools/test_report.py --budgets build/ci.parts
 
 reads, from that folder, tests.xml (ctest's JUnit), tests.json (ctest's own list, for labels) and steps/RING.log: what other
 programs printed, with their exit code in steps/RING.rc. Counted is the finest thing a program speaks of: doctest's cases,
@@ -14,6 +15,9 @@ and kubernetes once more, alone. With --once-more this prints the names of those
 A test that passes then, and skips no more than at first, counts as passed, and the line `flaky: NAME (first: what failed at first)` before the count names it
 as a race; the file `flaky` beside the folder has these lines, too. Where more than two such tests failed, none is run once
 more, and all count. All other rings are exact or seeded: what fails there once has failed.
+
+With --budgets it reads the parts that .ci/run has timed, and names each ring of ./test that took more than
+tools/ring-budgets.txt gives it.
 """
 
 import dataclasses
@@ -27,6 +31,8 @@ from pathlib import Path
 RINGS = ["house", "unit", "scenario", "property", "simulation", "e2e", "kubernetes", "fuzz"]
 RING_BY_NAME = [("scenario", "scenario"), ("property", "property"), ("sim_test", "unit"), ("sim_system|planted", "simulation"),
                 ("^kubernetes_", "kubernetes"), ("e2e|live|quickstart", "e2e"), ("fuzz", "fuzz")]
+ROOT = Path(__file__).resolve().parent.parent
+RING_SECONDS = re.compile(r"^(\d+) test: the tests of ring (\w+), summed$", re.M)
 RACING = ("e2e", "kubernetes")  # the rings of real processes
 MOST_RACES = 2
 CASES = re.compile(r"^\[doctest\] test cases:\s*(\d+) \|\s*(\d+) passed \|\s*(\d+) failed \|\s*(\d+) skipped", re.M)
@@ -137,6 +143,17 @@ def passed_at_last(build):
     return again
 
 
+def budgets(table):
+    rows = [line.split() for line in table.splitlines() if line.strip() and not line.startswith("#")]
+    return {ring: int(seconds) for ring, seconds in rows}
+
+
+def over_budget(parts, table):
+    given = budgets(table)
+    return [f"over budget: the tests of ring {ring} took {seconds} s, summed; tools/ring-budgets.txt gives them {given[ring]} s"
+            for seconds, ring in RING_SECONDS.findall(parts) if ring in given and int(seconds) > given[ring]]
+
+
 def self_test():
     """Each kind of output, and what it must come to: (output, ok, ran) and (passed, failed, skipped)."""
     cases = "[doctest] test cases:  5 |  4 passed |  1 failed | 0 skipped\n[doctest] assertions: 90 | 89 passed | 1 failed |\n"
@@ -169,7 +186,16 @@ def self_test():
             print(f"self-test: {output!r} failed for {causes(output)!r}, not {cause!r}")
     races = self_test_of_races()
     wrong += sum(not right for right in races)
-    print(f"{len(expected) + len(said) + len(races) - wrong} passed, {wrong} failed, 0 skipped")
+    parts = ("61 test: build\n61 test: the tests of ring e2e, summed\n60 test: the tests of ring unit, summed\n"
+             "99 test: the tests of ring house, summed\n99 sanitizers: the tests of ring unit, summed\n")
+    over = over_budget(parts, "# ring seconds\ne2e 60\nunit 60\n")
+    if over != ["over budget: the tests of ring e2e took 61 s, summed; tools/ring-budgets.txt gives them 60 s"]:
+        wrong += 1
+        print(f"self-test: over budget: {over}")
+    if unknown := budgets((ROOT / "tools/ring-budgets.txt").read_text()).keys() - set(RINGS):
+        wrong += 1
+        print(f"self-test: tools/ring-budgets.txt has rings that are not there: {unknown}")
+    print(f"{len(expected) + len(said) + len(races) + 2 - wrong} passed, {wrong} failed, 0 skipped")
     return 1 if wrong else 0
 
 
@@ -259,6 +285,10 @@ def report(build):
 def main():
     if sys.argv[1] == "--self-test":
         return self_test()
+    if sys.argv[1] == "--budgets":
+        lines = over_budget(Path(sys.argv[2]).read_text(), (ROOT / "tools/ring-budgets.txt").read_text())
+        print("".join(line + "\n" for line in lines), end="")
+        return 0
     build = Path(sys.argv[1])
     if "--once-more" in sys.argv[2:]:
         print("".join(name + "\n" for name in once_more(build)), end="")
