@@ -89,9 +89,11 @@ def unpack(packages, into):
 def library_path(home):
     """Where the shared objects of an unpacked tree are; some lie in folders that only an installation links to."""
     found = []
-    for folder, _, files in os.walk(os.path.join(home, "usr", "lib")):
-        if any(".so" in file for file in files) and "python3" not in folder and "openmpi3" not in folder:
-            found.append(folder)
+    for top in (os.path.join(home, "lib"), os.path.join(home, "usr", "lib")):
+        for folder, _, files in os.walk(top):
+            below = os.path.relpath(folder, top)  # the name of `home` may have "python3" in it
+            if any(".so" in file for file in files) and "python3" not in below and "openmpi3" not in below:
+                found.append(folder)
     return ":".join(sorted(found))
 
 
