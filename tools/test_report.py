@@ -28,7 +28,7 @@ import tempfile
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
-RINGS = ["house", "unit", "scenario", "property", "simulation", "e2e", "kubernetes", "fuzz"]
+RINGS = ["house", "unit", "scenario", "property", "simulation", "web", "e2e", "kubernetes", "fuzz"]
 RING_BY_NAME = [("scenario", "scenario"), ("property", "property"), ("sim_test", "unit"), ("sim_system|planted", "simulation"),
                 ("^kubernetes_", "kubernetes"), ("e2e|live|quickstart", "e2e"), ("fuzz", "fuzz")]
 ROOT = Path(__file__).resolve().parent.parent
@@ -186,6 +186,9 @@ def self_test():
             print(f"self-test: {output!r} failed for {causes(output)!r}, not {cause!r}")
     races = self_test_of_races()
     wrong += sum(not right for right in races)
+    if ring_of("web_browser", ["web"]) != "web" or ring_of("sched_property_test", []) != "property":
+        wrong += 1
+        print("self-test: a ring is not told by its label or name")
     parts = ("61 test: build\n61 test: the tests of ring e2e, summed\n60 test: the tests of ring unit, summed\n"
              "99 test: the tests of ring house, summed\n99 sanitizers: the tests of ring unit, summed\n")
     over = over_budget(parts, "# ring seconds\ne2e 60\nunit 60\n")
@@ -195,7 +198,7 @@ def self_test():
     if unknown := budgets((ROOT / "tools/ring-budgets.txt").read_text()).keys() - set(RINGS):
         wrong += 1
         print(f"self-test: tools/ring-budgets.txt has rings that are not there: {unknown}")
-    print(f"{len(expected) + len(said) + len(races) + 2 - wrong} passed, {wrong} failed, 0 skipped")
+    print(f"{len(expected) + len(said) + len(races) + 3 - wrong} passed, {wrong} failed, 0 skipped")
     return 1 if wrong else 0
 
 
