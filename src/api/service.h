@@ -50,6 +50,7 @@ struct UsageReport {
   std::int64_t idle_gpu_milli_ms = 0;
   std::int64_t down_gpu_milli_ms = 0;
   std::int64_t capacity_gpu_milli_ms = 0;
+  std::int64_t foreign_gpu_milli_ms = 0;  // used by others than berth
 };
 
 struct BillQuestion {

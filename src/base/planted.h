@@ -51,7 +51,8 @@ enum class Bug {
   kForgedExit,            // control: an exit is believed whatever incarnation of the task it names
   kBudgetIgnored,         // sched: jobs start although a budget or grant is used up
   kMarkToldTwice,         // control: a mark that a budget has already is told again
-  kMonthNotBegun          // billing: a new month does not set a budget back
+  kMonthNotBegun,         // billing: a new month does not set a budget back
+  kForeignIgnored         // state: what others use of a node is taken for free
 };
 
 inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
@@ -96,7 +97,8 @@ inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
                                                                    "forged-exit",
                                                                    "budget-ignored",
                                                                    "mark-told-twice",
-                                                                   "month-not-begun"});
+                                                                   "month-not-begun",
+                                                                   "foreign-ignored"});
 
 constexpr std::string_view name_of(Bug bug) { return kBugNames[static_cast<std::size_t>(bug)]; }
 

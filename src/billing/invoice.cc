@@ -57,8 +57,8 @@ std::string canonical_text(const Invoice& invoice) {
       .add(invoice.total_micro);
   for (const InvoiceLine& line : invoice.lines) add_line(text, line);
   for (const FleetAccounts& one : invoice.fleet) {
-    Row(text)
-        .add("fleet")
+    Row row(text);
+    row.add("fleet")
         .add(one.model)
         .add(one.floor_used)
         .add(one.floor_idle)
@@ -68,6 +68,7 @@ std::string canonical_text(const Invoice& invoice) {
         .add(one.drained)
         .add(one.failed)
         .add(one.capacity);
+    if (one.foreign != 0) row.add(one.foreign);
   }
   return text;
 }

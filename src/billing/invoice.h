@@ -75,6 +75,7 @@ struct FleetAccounts {
   std::int64_t unowned = 0;  // idle, and backs no floor
   std::int64_t drained = 0;  // unused on a node that is cordoned
   std::int64_t failed = 0;   // unused, and the GPU is unhealthy or its node is not in contact
+  std::int64_t foreign = 0;  // unused, and others than berth use it
   std::int64_t capacity = 0;
 };
 

@@ -41,9 +41,9 @@ bool is_nothing(const JobUse& use) {
 }
 
 void add_accounts(FleetAccounts& sum, const FleetAccounts& rate, std::int64_t ms) {
-  for (const auto account :
-       {&FleetAccounts::floor_used, &FleetAccounts::floor_idle, &FleetAccounts::floor_lent, &FleetAccounts::burst,
-        &FleetAccounts::unowned, &FleetAccounts::drained, &FleetAccounts::failed, &FleetAccounts::capacity}) {
+  for (const auto account : {&FleetAccounts::floor_used, &FleetAccounts::floor_idle, &FleetAccounts::floor_lent,
+                             &FleetAccounts::burst, &FleetAccounts::unowned, &FleetAccounts::drained,
+                             &FleetAccounts::failed, &FleetAccounts::foreign, &FleetAccounts::capacity}) {
     sum.*account = checked_add(sum.*account, checked_multiply(rate.*account, ms));
   }
 }
@@ -355,7 +355,20 @@ void Ledger::on(const NodeRegistered& event) {
       node.gpus[i].healthy = event.spec.gpus[i].healthy;
       simulated_ = simulated_ || event.spec.gpus[i].simulated;
     }
+    mark_foreign(node, event.foreign);
   });
+}
+
+void Ledger::mark_foreign(Node& node, const ForeignUse& use) {
+  for (Gpu& gpu : node.gpus) gpu.foreign = false;
+  for (const std::uint8_t index : use.gpus) node.gpus.at(index).foreign = true;
+}
+
+void Ledger::on(const ForeignUseChanged& event) {
+  Node& node = nodes_.at(event.node.index());
+  for (const Gpu& gpu : node.gpus) count_gpu(node, gpu, -1);
+  mark_foreign(node, event.use);
+  for (const Gpu& gpu : node.gpus) count_gpu(node, gpu, +1);
 }
 
 void Ledger::on(const NodeStatusChanged& event) {
@@ -478,7 +491,11 @@ void Ledger::count_gpu(const Node& node, const Gpu& gpu, int sign) {
   sums.capacity += sign * gpu.capacity;
   const bool up = gpu.healthy && node.status == NodeStatus::kReady;
   const std::int64_t unused = sign * (gpu.capacity - gpu.used);
-  (!up ? sums.failed : node.cordoned ? sums.drained : node.burst ? sums.idle_in_burst : sums.idle) += unused;
+  (!up             ? sums.failed
+   : gpu.foreign   ? sums.foreign
+   : node.cordoned ? sums.drained
+   : node.burst    ? sums.idle_in_burst
+                   : sums.idle) += unused;
   dirty_ = true;
 }
 
@@ -625,12 +642,12 @@ std::vector<FleetAccounts> Ledger::fleet() const {
 std::optional<std::string> Ledger::check() const {
   for (const auto& [index, model] : models_) {
     const auto parts = [](const FleetAccounts& a) {
-      return a.floor_used + a.floor_idle + a.floor_lent + a.burst + a.unowned + a.drained + a.failed;
+      return a.floor_used + a.floor_idle + a.floor_lent + a.burst + a.unowned + a.drained + a.failed + a.foreign;
     };
     if (parts(model.sum) != model.sum.capacity) return "GPU model '" + names_[index] + "': accounts differ in sum";
     if (!dirty_ && parts(model.now) != model.now.capacity) return "GPU model '" + names_[index] + "': accounts differ";
     for (const std::int64_t part : {model.now.floor_used, model.now.floor_idle, model.now.floor_lent, model.now.burst,
-                                    model.now.unowned, model.now.drained, model.now.failed}) {
+                                    model.now.unowned, model.now.drained, model.now.failed, model.now.foreign}) {
       if (!dirty_ && part < 0) return "GPU model '" + names_[index] + "': an account flows backwards";
     }
   }

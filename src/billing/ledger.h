@@ -3,6 +3,7 @@
 // GPU lies in exactly one account of its model (P12):
 //
 //   failed      unused, and the GPU is unhealthy or its node is unknown or lost
+//   foreign     unused, and others than berth use it (ForeignUse)
 //   drained     unused, and its node is cordoned
 //   floor used  used by a job that is within (AttemptStarted::guaranteed)
 //   floor lent  used by another job, on GPUs that back the floor of a queue
@@ -15,7 +16,8 @@
 //
 //  1. Unused floor of a queue and model: the floor stated for the model less what its jobs within use; of a floor that
 //     names no model, what is left over of it.
-//  2. The pool of a model: what is idle (not failed, not drained) and what is borrowed, without burst pools. It backs
+//  2. The pool of a model: what is idle (not failed, foreign or drained) and what is borrowed, without burst pools. It
+//  backs
 //     unused floors of that model first, in proportion if it is smaller. What is left backs the floors without a model,
 //     model by model in the order of their names, in proportion.
 //  3. Own jobs first. Leaf by leaf in the order of their paths, borrowed use lies on the backed unused floor of the
@@ -173,6 +175,7 @@ class Ledger {
   struct Gpu {
     std::uint16_t model = 0;
     bool healthy = true;
+    bool foreign = false;
     std::int32_t capacity = 0;  // 1000, or 0 once it is gone from its node
     std::int32_t used = 0;
   };
@@ -221,6 +224,7 @@ class Ledger {
     std::int64_t idle_in_burst = 0;
     std::int64_t drained = 0;
     std::int64_t failed = 0;
+    std::int64_t foreign = 0;
     std::int64_t capacity = 0;
     std::int64_t within = 0;
     FleetAccounts now;  // rates
@@ -260,6 +264,8 @@ class Ledger {
   void on(const NodeStatusChanged& event);
   void on(const NodeCordoned& event);
   void on(const GpuHealthChanged& event);
+  void on(const ForeignUseChanged& event);
+  static void mark_foreign(Node& node, const ForeignUse& use);
   void on(const JobSubmitted& event);
   void on(const AttemptStarted& event);
   void on(const AttemptGrown& event);

@@ -78,6 +78,13 @@ class RandomLife {
     if (random_.chance(400)) return story_.at(now_, NodeCordoned{id, random_.chance(500), false, "op", "", {}});
     if (random_.chance(500))
       return story_.at(now_, NodeStatusChanged{id, static_cast<NodeStatus>(random_.below(3)), "", false});
+    if (random_.chance(400)) {
+      ForeignUseChanged event{id, {}};
+      for (std::uint8_t g = 0; g < nodes_[id.index()].size(); ++g) {
+        if (random_.chance(300)) event.use.gpus.push_back(g);
+      }
+      return story_.at(now_, event);
+    }
     const auto gpu = static_cast<std::uint8_t>(random_.below(nodes_[id.index()].size()));
     story_.at(now_, GpuHealthChanged{id, gpu, random_.chance(500), ""});
   }

@@ -168,6 +168,7 @@ void Ledger::share_model(std::uint16_t index, const std::vector<std::int64_t>& b
   now.unowned = surplus - burst + model.idle_in_burst;
   now.drained = model.drained;
   now.failed = model.failed;
+  now.foreign = model.foreign;
   now.capacity = model.capacity;
 }
 

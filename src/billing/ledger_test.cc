@@ -42,6 +42,23 @@ TEST_CASE("a floor that no GPU backs is not held: the backed part is shared in p
   CHECK_EQ(story.ledger.fleet().at(0).failed, 4 * kGpuS);
 }
 
+TEST_CASE("GPUs that others use back no floor, and are neither idle nor failed") {
+  LedgerStory story;
+  story.configure(0, {{"a", 6}, {"b", 2}});
+  story.add_node(0, 0, 8);
+  story.at(0, ForeignUseChanged{NodeId(0), {4000, 0, {0, 1, 2, 3}, {}}});
+  story.ledger.advance(Timestamp{1000});
+  CHECK_EQ(story.floor("a", ""), 3);
+  CHECK_EQ(story.floor("b", ""), 1);
+  const FleetAccounts all = story.ledger.fleet().at(0);
+  CHECK_EQ(all.foreign, 4 * kGpuS);
+  CHECK_EQ(all.failed, 0);
+  CHECK_EQ(all.capacity, 8 * kGpuS);
+  story.at(1000, ForeignUseChanged{NodeId(0), {}});
+  story.ledger.advance(Timestamp{2000});
+  CHECK_EQ(story.ledger.fleet().at(0).foreign, 4 * kGpuS);
+}
+
 TEST_CASE("a parent's floor less its children's is used by the leaves below it first") {
   LedgerStory story;
   story.configure(0, {{"org", 6}, {"org/x", 2}, {"org/y", 0}, {"z", 2}});

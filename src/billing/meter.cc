@@ -13,8 +13,9 @@ constexpr std::uint32_t kFormat = 1;
 
 // The events that change usage.
 template <class T>
-concept Metered = std::is_same_v<T, NodeRegistered> || std::is_same_v<T, NodeStatusChanged> ||
-    std::is_same_v<T, GpuHealthChanged> || std::is_same_v<T, JobSubmitted> || std::is_same_v<T, AttemptStarted> ||
+concept Metered =
+    std::is_same_v<T, NodeRegistered> || std::is_same_v<T, NodeStatusChanged> || std::is_same_v<T, GpuHealthChanged> ||
+    std::is_same_v<T, ForeignUseChanged> || std::is_same_v<T, JobSubmitted> || std::is_same_v<T, AttemptStarted> ||
     std::is_same_v<T, AttemptGrown> || std::is_same_v<T, ChargePromoted> || std::is_same_v<T, AttemptEnded> ||
     std::is_same_v<T, JobFinished> || std::is_same_v<T, AttemptShrunk> || std::is_same_v<T, ClusterConfigured>;
 
@@ -44,7 +45,8 @@ void Meter::begin_hour(Timestamp now) {
   const std::int64_t horizon = hour_of(now) - kRecentHours;
   for (auto& [key, row] : rows_) row.forget_intervals_before(horizon);
   for (auto& [model, fleet] : fleet_) {
-    for (Series* series : {&fleet.capacity, &fleet.used_guaranteed, &fleet.used_borrowed, &fleet.idle, &fleet.down}) {
+    for (Series* series :
+         {&fleet.capacity, &fleet.used_guaranteed, &fleet.used_borrowed, &fleet.idle, &fleet.down, &fleet.foreign}) {
       series->forget_intervals_before(horizon);
     }
   }
@@ -67,6 +69,8 @@ void Meter::on(const NodeRegistered& event) {
     gpu.model = event.spec.gpus[i].model;
     gpu.healthy = event.spec.gpus[i].healthy;
   }
+  for (GpuCount& gpu : node.gpus) gpu.foreign = false;
+  for (const std::uint8_t index : event.foreign.gpus) node.gpus.at(index).foreign = true;
   for (const GpuCount& gpu : node.gpus) count_gpu(node, gpu, +1);
   for_each_charge_on(event.node, [this](const Job& job, bool guaranteed, const TaskPlacement& task) {
     count_task(job, guaranteed, task, +1);
@@ -86,6 +90,14 @@ void Meter::on(const GpuHealthChanged& event) {
   count_gpu(node, gpu, -1);
   gpu.healthy = event.healthy;
   count_gpu(node, gpu, +1);
+}
+
+void Meter::on(const ForeignUseChanged& event) {
+  NodeCount& node = nodes_.at(event.node.index());
+  for (const GpuCount& gpu : node.gpus) count_gpu(node, gpu, -1);
+  for (GpuCount& gpu : node.gpus) gpu.foreign = false;
+  for (const std::uint8_t index : event.use.gpus) node.gpus.at(index).foreign = true;
+  for (const GpuCount& gpu : node.gpus) count_gpu(node, gpu, +1);
 }
 
 // What runs in a renamed queue is charged to the new name from now on; what was charged stays where it is.
@@ -193,7 +205,7 @@ void Meter::count_gpu(const NodeCount& node, const GpuCount& gpu, int sign) {
   if (gpu.capacity_milli != 0) fleet.capacity.change(gpus(sign * gpu.capacity_milli), now_);
   const bool up = gpu.healthy && (node.status == NodeStatus::kReady || planted(Bug::kLostIsIdle));
   const std::int64_t unused = gpu.capacity_milli - gpu.used_milli;
-  if (unused != 0) (up ? fleet.idle : fleet.down).change(gpus(sign * unused), now_);
+  if (unused != 0) (!up ? fleet.down : gpu.foreign ? fleet.foreign : fleet.idle).change(gpus(sign * unused), now_);
 }
 
 Timestamp Meter::exact_edge(Timestamp edge) const {
@@ -203,7 +215,7 @@ Timestamp Meter::exact_edge(Timestamp edge) const {
 }
 
 Usage Meter::usage(Timestamp from, Timestamp to) const {
-  Usage usage{exact_edge(from), exact_edge(std::max(from, to)), {}, {}, 0, 0, 0};
+  Usage usage{exact_edge(from), exact_edge(std::max(from, to)), {}, {}, 0, 0, 0, 0};
   for (const auto& [account, series] : rows_) {
     const Amounts amounts = series.between(usage.from, usage.to);
     if (amounts == Amounts{}) continue;
@@ -212,8 +224,9 @@ Usage Meter::usage(Timestamp from, Timestamp to) const {
   for (const auto& [model, fleet] : fleet_) {
     const auto gpu = [&](const Series& series) { return narrowed(series.between(usage.from, usage.to)[kGpu]); };
     usage.fleet.push_back({model, gpu(fleet.capacity), gpu(fleet.used_guaranteed), gpu(fleet.used_borrowed),
-                           gpu(fleet.idle), gpu(fleet.down)});
+                           gpu(fleet.idle), gpu(fleet.down), gpu(fleet.foreign)});
     usage.idle = checked_add(usage.idle, usage.fleet.back().idle);
+    usage.foreign = checked_add(usage.foreign, usage.fleet.back().foreign);
     usage.down = checked_add(usage.down, usage.fleet.back().down);
     usage.capacity = checked_add(usage.capacity, usage.fleet.back().capacity);
   }
@@ -223,11 +236,11 @@ Usage Meter::usage(Timestamp from, Timestamp to) const {
 std::optional<std::string> Meter::check() const {
   for (const auto& [model, fleet] : fleet_) {
     for (const Series* part :
-         {&fleet.capacity, &fleet.used_guaranteed, &fleet.used_borrowed, &fleet.idle, &fleet.down}) {
+         {&fleet.capacity, &fleet.used_guaranteed, &fleet.used_borrowed, &fleet.idle, &fleet.down, &fleet.foreign}) {
       if (part->rates()[kGpu] < 0) return "an account of GPU model '" + model + "' flows backwards";
     }
     const std::int64_t parts = fleet.used_guaranteed.rates()[kGpu] + fleet.used_borrowed.rates()[kGpu] +
-                               fleet.idle.rates()[kGpu] + fleet.down.rates()[kGpu];
+                               fleet.idle.rates()[kGpu] + fleet.down.rates()[kGpu] + fleet.foreign.rates()[kGpu];
     if (parts != fleet.capacity.rates()[kGpu]) {
       return "GPU model '" + model + "': used, idle and down are " + std::to_string(parts) + " milli-GPUs of " +
              std::to_string(fleet.capacity.rates()[kGpu]);
@@ -247,9 +260,9 @@ std::optional<std::string> Meter::check_from_scratch() const {
       return "GPU model '" + model + "': the rows add up to " + micro_text(used[model]) +
              " GPU-seconds and the fleet to " + micro_text(of_fleet);
     }
-    if (of_fleet + total(fleet.idle) + total(fleet.down) != total(fleet.capacity)) {
+    if (of_fleet + total(fleet.idle) + total(fleet.down) + total(fleet.foreign) != total(fleet.capacity)) {
       return "GPU model '" + model + "': used, idle and down add up to " +
-             micro_text(of_fleet + total(fleet.idle) + total(fleet.down)) + " GPU-seconds of " +
+             micro_text(of_fleet + total(fleet.idle) + total(fleet.down) + total(fleet.foreign)) + " GPU-seconds of " +
              micro_text(total(fleet.capacity));
     }
   }

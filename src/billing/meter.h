@@ -5,8 +5,9 @@
 // - rows: the usage of jobs by queue, user, GPU model, and guaranteed or borrowed. It runs from the event that binds an
 //   attempt (or a scale-up) to the event that ends it, by the amounts of the placements. CPUs and memory are in the row
 //   of the task's first GPU, or in the row without a model if it has none.
-// - fleet: at each instant, each milli-GPU of each model is in exactly one of used (guaranteed or borrowed), idle and
-//   down (P12). Down is the unused part of a GPU that is unhealthy, or whose node is unknown or lost. A task on a node
+// - fleet: at each instant, each milli-GPU of each model is in exactly one of used (guaranteed or borrowed), idle,
+//   foreign or down (P12). Down is the unused part of a GPU that is unhealthy, or whose node is unknown or lost;
+//   foreign is that of a GPU that others use (ForeignUse). A task on a node
 //   without contact still counts as used, because no other job can use its GPUs.
 //
 // Times are the times of the events. docs/usage.md says the same for users.
@@ -45,7 +46,7 @@ struct UsageRow {
   Int128 memory_mib_ms = 0;
 };
 
-// In gpu_milli_ms; capacity = used_guaranteed + used_borrowed + idle + down.
+// In gpu_milli_ms; capacity = used_guaranteed + used_borrowed + idle + foreign + down.
 struct FleetRow {
   std::string gpu_model;
   std::int64_t capacity = 0;
@@ -53,6 +54,7 @@ struct FleetRow {
   std::int64_t used_borrowed = 0;
   std::int64_t idle = 0;
   std::int64_t down = 0;
+  std::int64_t foreign = 0;
 };
 
 struct Usage {
@@ -60,9 +62,10 @@ struct Usage {
   Timestamp to;
   std::vector<UsageRow> rows;   // by account; rows that are all zero are left out
   std::vector<FleetRow> fleet;  // by model
-  std::int64_t idle = 0;        // idle, down and capacity of all models together
+  std::int64_t idle = 0;        // idle, down, capacity and foreign of all models together
   std::int64_t down = 0;
   std::int64_t capacity = 0;
+  std::int64_t foreign = 0;
 };
 
 class Meter {
@@ -95,9 +98,11 @@ class Meter {
     std::int64_t capacity_milli = 0;  // 1000, or 0 once the GPU is gone from its node
     std::int64_t used_milli = 0;
     bool healthy = true;
+    bool foreign = false;
     static constexpr auto fields() {
       return field_list(field("model", &GpuCount::model), field("capacity_milli", &GpuCount::capacity_milli),
-                        field("used_milli", &GpuCount::used_milli), field("healthy", &GpuCount::healthy));
+                        field("used_milli", &GpuCount::used_milli), field("healthy", &GpuCount::healthy),
+                        field_if_set("foreign", &GpuCount::foreign));
     }
   };
   struct NodeCount {
@@ -124,17 +129,18 @@ class Meter {
   };
   // The accounts of one GPU model. Each uses only the kGpu part of a Series.
   struct Fleet {
-    Series capacity, used_guaranteed, used_borrowed, idle, down;
+    Series capacity, used_guaranteed, used_borrowed, idle, down, foreign;
     static constexpr auto fields() {
       return field_list(field("capacity", &Fleet::capacity), field("used_guaranteed", &Fleet::used_guaranteed),
                         field("used_borrowed", &Fleet::used_borrowed), field("idle", &Fleet::idle),
-                        field("down", &Fleet::down));
+                        field("down", &Fleet::down), field_if_set("foreign", &Fleet::foreign));
     }
   };
 
   void on(const NodeRegistered& event);
   void on(const NodeStatusChanged& event);
   void on(const GpuHealthChanged& event);
+  void on(const ForeignUseChanged& event);
   void on(const ClusterConfigured& event);
   void on(const JobSubmitted& event);
   void on(const AttemptStarted& event);

@@ -94,9 +94,24 @@ TEST_CASE("a GPU that is unhealthy while bound stays used; unbound it is down") 
   CHECK_EQ(usage.down, 750 * 1000 + 1000 * 2000);
 }
 
+TEST_CASE("a GPU that others use is foreign while no job holds it") {
+  Story story;
+  story.at(0, node(0, 2));
+  story.at(0, submitted(1, "a"));
+  story.at(0, started(1, {on(0, {0})}, true));
+  story.at(1000, ForeignUseChanged{NodeId(0), {0, 0, {0, 1}, {}}});
+  story.at(2000, ended(1));
+  story.at(3000, ForeignUseChanged{NodeId(0), {}});
+  const Usage usage = story.meter.usage({0}, {4000});
+  CHECK_EQ(usage.foreign, 3 * 1000 * 1000);
+  CHECK_EQ(usage.idle, 3 * 1000 * 1000);
+  CHECK_EQ(usage.down, 0);
+}
+
 TEST_CASE("a saved and loaded meter goes on the same") {
   Story story;
   story.at(0, node(0, 4));
+  story.at(1, ForeignUseChanged{NodeId(0), {0, 0, {2}, {}}});
   story.at(5, submitted(1, "a"));
   story.at(7, started(1, {on(0, {0, 3})}, false));
   auto loaded = Meter::load(story.meter.save());

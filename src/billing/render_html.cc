@@ -64,13 +64,13 @@ std::string fleet_html(const Invoice& invoice) {
   if (invoice.fleet.empty()) return {};
   std::string text = "<h2>The fleet, in GPU-hours</h2>\n<table>\n<thead><tr><th>GPU model</th>";
   for (const char* title :
-       {"floor used", "floor idle", "floor lent", "burst", "unowned", "drained", "failed", "capacity"})
+       {"floor used", "floor idle", "floor lent", "burst", "unowned", "drained", "failed", "foreign", "capacity"})
     text += std::string("<th class=\"n\">") + title + "</th>";
   text += "</tr></thead>\n<tbody>\n";
   for (const FleetAccounts& one : invoice.fleet) {
     text += "<tr>" + html_cell(one.model);
     for (const std::int64_t sum : {one.floor_used, one.floor_idle, one.floor_lent, one.burst, one.unowned, one.drained,
-                                   one.failed, one.capacity})
+                                   one.failed, one.foreign, one.capacity})
       text += html_number(hours_text(sum, Unit::kGpuHour));
     text += "</tr>\n";
   }

@@ -47,6 +47,7 @@ class Series {
   // Deletes the intervals that end before this hour; their amounts stay in the hours.
   void forget_intervals_before(std::int64_t hour);
 
+  bool operator==(const Series&) const = default;
   static constexpr auto fields() {
     return field_list(field("rates", &Series::rates_), field("since", &Series::since_), field("hours", &Series::hours_),
                       field("recent", &Series::recent_));
@@ -56,12 +57,14 @@ class Series {
   struct Hour {
     std::int64_t hour = 0;
     Rates amounts{};
+    bool operator==(const Hour&) const = default;
     static constexpr auto fields() { return field_list(field("hour", &Hour::hour), field("amounts", &Hour::amounts)); }
   };
   struct Interval {
     Timestamp begin;
     Timestamp end;
     Rates rates{};
+    bool operator==(const Interval&) const = default;
     static constexpr auto fields() {
       return field_list(field("begin", &Interval::begin), field("end", &Interval::end),
                         field("rates", &Interval::rates));

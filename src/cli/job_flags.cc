@@ -39,6 +39,7 @@ FlagKind kind_of(const document::JobKey& key) {
     case KeyKind::kJobIds:
       return FlagKind::kList;
     case KeyKind::kPairs:
+    case KeyKind::kCounts:
       return FlagKind::kPairs;
     case KeyKind::kTerms:
       return FlagKind::kTerms;

@@ -513,8 +513,27 @@ Result<void> check_images_of(const std::string& node, bool containers, std::span
   return ok ? ok : invalid("node '" + node + "': " + ok.error().message);
 }
 
+// Returns an error unless the amounts are from 0 to what a node can have.
+Result<void> check_foreign_use(const std::string& node, const ForeignReport& use) {
+  const auto within = [](std::int64_t amount) { return amount >= 0 && amount <= kMaxCountable; };
+  if (!within(use.cpu_milli) || !within(use.memory_mib))
+    return invalid("node '" + node + "': what others use of it is out of range");
+  if (!is_well_formed(use.countables))
+    return invalid("node '" + node + "': the countables that others use: " + std::string(kCountablesRule));
+  return {};
+}
+
+ForeignUse foreign_use(const NodeSpec& spec, const ForeignReport& report) {
+  ForeignUse use{report.cpu_milli, report.memory_mib, {}, report.countables};
+  for (std::uint8_t g = 0; g < spec.gpus.size(); ++g) {
+    if (report.gpus.contains(spec.gpus[g].uuid)) use.gpus.push_back(g);
+  }
+  return use;
+}
+
 Result<Reply> on(Batch& batch, const RegisterNode& command) {
   if (auto ok = check_node(batch.state(), command.spec); !ok) return ok.error();
+  if (auto ok = check_foreign_use(command.spec.name, command.foreign); !ok) return ok.error();
   const NodeState* known = same_machine(batch.state(), command.spec);
   if (auto ok = check_identity(batch.state(), known, command.spec); !ok) return ok.error();
   NodeRegistered event;
@@ -530,6 +549,7 @@ Result<Reply> on(Batch& batch, const RegisterNode& command) {
     event.node = NodeId(static_cast<std::uint32_t>(batch.state().nodes().size()));
     event.lease = 1;
   }
+  event.foreign = foreign_use(event.spec, command.foreign);
   const NodeId id = event.node;
   batch.emit(std::move(event));
   welcome_back(batch, id, booted);
@@ -660,6 +680,16 @@ Result<Reply> on(Batch& batch, const ReportGpuHealth& command) {
   return Reply{};
 }
 
+Result<Reply> on(Batch& batch, const ReportForeignUse& command) {
+  const NodeState* node = batch.state().node_named(command.node);
+  if (node == nullptr) return no_such_node(command.node);
+  if (auto ok = check_foreign_use(command.node, command.use); !ok) return ok.error();
+  ForeignUse use = foreign_use(node->spec, command.use);
+  if (node->foreign == use) return Reply{.job = {}, .unchanged = true};
+  batch.emit(ForeignUseChanged{node->id, std::move(use)});
+  return Reply{};
+}
+
 Result<Reply> on(Batch& batch, const ReportNodeImages& command) {
   const NodeState* node = batch.state().node_named(command.node);
   if (node == nullptr) return no_such_node(command.node);
@@ -734,6 +764,8 @@ Result<void> check_node(const state::State& state, const NodeSpec& spec) {
     return invalid("node '" + spec.name + "' must have 0 to 1099511627 CPUs and 0 to 1 EiB of memory");
   }
   if (auto ok = check_images_of(spec.name, spec.containers, spec.images); !ok) return ok;
+  if (!is_well_formed(spec.countables))
+    return invalid("node '" + spec.name + "': its countables: " + std::string(kCountablesRule));
   std::size_t models = state.gpu_models().size();
   std::vector<std::string> fresh;
   for (const Gpu& gpu : spec.gpus) {

@@ -309,6 +309,50 @@ TEST_CASE("of the images of a node what has changed is told, and the state can b
   CHECK(loaded->images() == state.images());
 }
 
+TEST_CASE_FIXTURE(HandDrivenFleet,
+                  "what others use of a node is told by uuid, and follows its GPUs over a registration") {
+  configure({queue("research")});
+  NodeSpec spec = node("n1");
+  spec.countables = {{"pods", 10}, {"rdma/hca", 4}};
+  command(RegisterNode{spec, {4000, 1024, {"n1-6", "n1-7", "unknown"}, {{"pods", 2}}}});
+  const state::NodeState& known = *state.node_named("n1");
+  CHECK_EQ(known.foreign.gpus, std::vector<std::uint8_t>{6, 7});
+  CHECK_EQ(known.available_cpu_milli(), 60'000);
+  CHECK_EQ(known.available_countable(0), 8);
+  CHECK_EQ(known.gpus[6].available_milli(), 0);
+  CHECK(known.gpus[6].healthy);
+  CHECK_EQ(state.capacity()[kDimGpu], 8 * kMilli);  // it is there, whoever uses it
+  std::swap(spec.gpus[0], spec.gpus[7]);
+  command(RegisterNode{spec, {0, 0, {"n1-7"}, {}}});
+  CHECK_EQ(known.foreign.gpus, std::vector<std::uint8_t>{0});
+  command(ReportForeignUse{"n1", {}});
+  CHECK(command(ReportForeignUse{"n1", {}}).unchanged);
+  CHECK_EQ(known.available_cpu_milli(), 64'000);
+  CHECK_EQ(state.audit(), std::nullopt);
+  const auto loaded = state::State::load(state.save());
+  REQUIRE(loaded);
+  CHECK_EQ(loaded->digest(), state.digest());
+}
+
+TEST_CASE_FIXTURE(HandDrivenFleet, "foreign use and countables that cannot be are refused by name") {
+  configure({queue("research")});
+  command(RegisterNode{node("n1")});
+  CHECK_FALSE(try_command(ReportForeignUse{"n2", {}}));
+  CHECK_FALSE(try_command(ReportForeignUse{"n1", {-1, 0, {}, {}}}));
+  CHECK_FALSE(try_command(ReportForeignUse{"n1", {0, 0, {}, {{"pods", 0}}}}));
+  CHECK_FALSE(try_command(ReportForeignUse{"n1", {0, 0, {}, {{"b", 1}, {"a", 1}}}}));
+  NodeSpec spec = node("n3");
+  spec.countables = {{"rdma/hca", -4}};
+  CHECK_FALSE(try_command(RegisterNode{spec}));
+  JobSpec asks = job("research", 1);
+  asks.groups.front().request.countables = {{"pods", 1}};
+  const auto refused = try_command(SubmitJob{asks, ""});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("each task takes one of 'pods'; leave it out") != std::string::npos);
+  asks.groups.front().request.countables = {{"rdma/hca", 1}, {"rdma/hca", 1}};
+  CHECK_FALSE(try_command(SubmitJob{asks, ""}));
+}
+
 TEST_CASE("what is given twice is refused, and an estimate beyond the limit") {
   state::State state;
   ClusterConfig config = with_queues({"q"});

@@ -99,7 +99,7 @@ bool still_there(const State& state, const std::vector<TaskPlacement>& placement
   return std::all_of(placements.begin(), placements.end(), [&](const TaskPlacement& placement) {
     const state::NodeState& node = state.node(placement.node);
     return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(),
-                                             [&](std::uint8_t gpu) { return node.gpus[gpu].healthy; });
+                                             [&](std::uint8_t gpu) { return node.gpus[gpu].usable(); });
   });
 }
 

@@ -78,6 +78,10 @@ Result<void> check_request(const std::string& where, const TaskRequest& request,
   if (request.gpus == 0 && request.cpu_milli == 0 && request.memory_mib == 0) {
     return invalid(where + "gpus, cpus and memory are all 0; ask for some of them");
   }
+  if (!is_well_formed(request.countables)) return invalid(where + "countables: " + std::string(kCountablesRule));
+  for (const auto& [name, amount] : request.countables) {
+    if (name == kPodsCountable) return invalid(where + "countables: each task takes one of 'pods'; leave it out");
+  }
   std::set<std::string_view> models;
   for (const std::string& model : request.gpu_models) {
     if (!models.insert(model).second)

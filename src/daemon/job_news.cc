@@ -22,9 +22,11 @@ explain::Viewer owner_of(const state::JobState& job) {
   return viewer;
 }
 
-// A job that a backend has submitted: its user is no name that a token could have (backend.h, sentence 7).
-bool is_of_a_backend(const state::JobState& job) {
-  return job.spec.user.starts_with("kubernetes:") && job.spec.comment.starts_with("kube/");
+// Returns the key under which a backend has submitted the job; empty if none has. Logs of earlier versions have it in
+// the comment, of jobs whose user is no name that a token could have.
+std::string source_key(const JobSpec& spec) {
+  if (!spec.source.cell.empty()) return spec.source.key;
+  return spec.user.starts_with("kubernetes:") && spec.comment.starts_with("kube/") ? spec.comment : std::string();
 }
 
 std::string explanation(const WhyAnswer& answer) {
@@ -40,7 +42,7 @@ JobNewsDesk::JobNewsDesk(Reader& reader, const store::Log& log, backend::Backend
   std::vector<std::pair<std::string, JobId>> known;
   reader_.read([&](state::State& state, const billing::Meter&) {
     state.jobs().for_each([&](const state::JobState& job) {
-      if (is_of_a_backend(job)) known.emplace_back(job.spec.comment, job.id);
+      if (std::string key = source_key(job.spec); !key.empty()) known.emplace_back(std::move(key), job.id);
     });
   });
   for (const auto& [key, id] : known) {

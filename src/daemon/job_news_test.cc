@@ -129,10 +129,11 @@ TEST_CASE_FIXTURE(News, "a job that is accepted again after it has finished is t
 TEST_CASE_FIXTURE(News, "after a restart a backend learns of its live jobs first, and of no others") {
   JobSpec mine = job("a", 1, 8);
   mine.user = "kubernetes:team";
-  mine.comment = "kube/c/job/1/2";
+  SUBCASE("by its source") { mine.source = {"c", "kube/c/job/1/2"}; }
+  SUBCASE("by its comment, as in a log of an earlier version") { mine.comment = "kube/c/job/1/2"; }
   const JobId id = submit(mine);
   JobSpec posing = job("a", 1, 8);
-  posing.comment = mine.comment;  // by a user of berth
+  posing.comment = "kube/c/job/1/2";  // by a user of berth
   submit(posing);
   store::MemoryLog log;
   Reader reader(copy(), billing::Meter(), log, 1'000'000);
@@ -141,7 +142,7 @@ TEST_CASE_FIXTURE(News, "after a restart a backend learns of its live jobs first
   JobNewsDesk desk(reader, log, listener, clock);
   const auto news = listener.wait_for(1);
   CHECK(only<backend::JobAccepted>(news[0]).job == id);
-  CHECK(only<backend::JobAccepted>(news[0]).key == mine.comment);
+  CHECK(only<backend::JobAccepted>(news[0]).key == "kube/c/job/1/2");
   for (const backend::JobNews& one : news) {
     if (const auto* accepted = std::get_if<backend::JobAccepted>(&one)) CHECK(accepted->job == id);
   }

@@ -37,6 +37,7 @@ struct ModelSums {
   std::int64_t allocated_milli = 0;
   std::int64_t idle_milli = 0;
   std::int64_t unavailable_milli = 0;
+  std::int64_t foreign_milli = 0;
   std::int64_t unhealthy = 0;
   std::int64_t simulated = 0;
 };
@@ -49,7 +50,9 @@ std::map<std::string, ModelSums> sums_by_model(const State& state) {
       const state::GpuSlot& slot = node.gpus[i];
       ModelSums& sums = models[node.spec.gpus[i].model];
       sums.allocated_milli += kMilli - slot.free_milli;
-      (slot.healthy && node.takes_tasks() ? sums.idle_milli : sums.unavailable_milli) += slot.free_milli;
+      (!slot.healthy || !node.takes_tasks() ? sums.unavailable_milli
+       : slot.foreign                       ? sums.foreign_milli
+                                            : sums.idle_milli) += slot.free_milli;
       sums.unhealthy += slot.healthy ? 0 : 1;
       sums.simulated += node.spec.gpus[i].simulated ? 1 : 0;
     }
@@ -60,11 +63,12 @@ std::map<std::string, ModelSums> sums_by_model(const State& state) {
 void add_gpus(const State& state, Exposition& out) {
   const std::map<std::string, ModelSums> models = sums_by_model(state);
   out.begin("berth_gpus", MetricType::kGauge,
-            "GPUs: allocated to jobs; idle; or free, and nobody may have them now (failed, or their node is cordoned, "
-            "under maintenance or out of contact).");
+            "GPUs: allocated to jobs; idle; foreign: others than berth use them; or unavailable: free, and no job may "
+            "have them now (failed, or their node is cordoned, under maintenance or out of contact).");
   for (const auto& [model, sums] : models) {
     out.add({{"model", model}, {"state", "allocated"}}, {sums.allocated_milli, kGpuMilli});
     out.add({{"model", model}, {"state", "idle"}}, {sums.idle_milli, kGpuMilli});
+    if (sums.foreign_milli != 0) out.add({{"model", model}, {"state", "foreign"}}, {sums.foreign_milli, kGpuMilli});
     out.add({{"model", model}, {"state", "unavailable"}}, {sums.unavailable_milli, kGpuMilli});
   }
   out.begin("berth_unhealthy_gpus", MetricType::kGauge, "GPUs that have failed, also those that a job still holds.");

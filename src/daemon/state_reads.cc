@@ -58,6 +58,7 @@ Result<api::UsageReport> usage_of(const state::State& state, const billing::Mete
   report.to = usage.to;
   report.idle_gpu_milli_ms = usage.idle;
   report.down_gpu_milli_ms = usage.down;
+  report.foreign_gpu_milli_ms = usage.foreign;
   report.capacity_gpu_milli_ms = usage.capacity;
   const std::set<std::string> simulated = simulated_models(state);
   for (const billing::UsageRow& row : usage.rows) {

@@ -86,6 +86,15 @@ std::string lacks_of_group(const State& state, const TaskRequirements& ask, cons
   }
   if (request.cpu_milli > most.cpu_milli) return too_much(task, kDimCpu, request.cpu_milli, most.cpu_milli);
   if (request.memory_mib > most.memory_mib) return too_much(task, kDimMemory, request.memory_mib, most.memory_mib);
+  for (const auto& [name, amount] : request.countables) {
+    std::int64_t has = 0;
+    for (const NodeState& node : state.nodes()) {
+      if (may_use(state, ask, node)) has = std::max(has, amount_in(node.spec.countables, name));
+    }
+    if (amount <= has) continue;
+    return task + " asks for " + std::to_string(amount) + " " + name + ", and no node that it may use has " +
+           (has == 0 ? "any" : "more than " + std::to_string(has));
+  }
   if (most.slots == 0) return "no node that it may use has all that " + task + " asks for at once";
   const std::int64_t least = ask.group.least();
   if (most.slots >= least) return {};

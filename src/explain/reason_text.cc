@@ -207,6 +207,15 @@ std::string never_fits_text(const Words& words, const Reason& reason) {
   return "can never start: the fleet could not hold " + what + ", even if empty";
 }
 
+std::string countable_text(const Words& words, const Reason& reason) {
+  if (reason.wish == kPodsCountable)
+    return "waits: the nodes with room for it run as many pods as they take (" + reason.wish + ")";
+  const std::string free = reason.limit == 0 ? "none is free on a node that it could use"
+                                             : "the most that is free on one node is " + std::to_string(reason.limit) +
+                                                   " (" + words.state().node(reason.node).spec.name + ")";
+  return "waits for " + reason.wish + ": a task asks for " + std::to_string(reason.asked) + ", and " + free;
+}
+
 // "waits for quota: it asks for 1 GPU, and "
 std::string quota_asks(const Words& words, const Reason& reason) {
   return "waits for quota: it asks for " + quantity_text(words.state(), reason.dim, reason.asked) + ", and ";
@@ -305,6 +314,8 @@ std::string reason_text(const Words& words, const JobState& job, const Reason& r
     case ReasonCode::kBudget:
     case ReasonCode::kGrant:
       return budget_text(words, reason);
+    case ReasonCode::kCountable:
+      return countable_text(words, reason);
     case ReasonCode::kParent:
       return "runs through its replicas or elements";
   }

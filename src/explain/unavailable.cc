@@ -104,6 +104,33 @@ void add_failed_gpus(const State& state, const JobState& job, ReasonCode code, N
                   (nodes.size() == 1 ? state.node(nodes.front()).spec.name : std::to_string(nodes.size()) + " nodes"));
 }
 
+// GPUs, CPUs and memory that others use, on nodes that could hold a task of the job.
+void add_foreign_use(const State& state, const JobState& job, ReasonCode code, Notes& notes) {
+  if (!is_room_reason(code) && code != ReasonCode::kNuma) return;
+  std::vector<TaskRequirements> asks;
+  for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_requirements(state, job, g, kAllModels));
+  const bool of_gpus =
+      std::any_of(asks.begin(), asks.end(), [](const TaskRequirements& a) { return a.group.request.gpus > 0; });
+  std::int64_t amount = 0;
+  std::vector<NodeId> nodes;
+  for (const NodeState& node : state.nodes()) {
+    if (!node.takes_tasks() || std::none_of(asks.begin(), asks.end(),
+                                            [&](const TaskRequirements& ask) { return could_hold(state, ask, node); }))
+      continue;
+    const std::int64_t gpus =
+        kMilli * std::count_if(node.gpus.begin(), node.gpus.end(), [](const auto& gpu) { return gpu.foreign; });
+    const std::int64_t here = of_gpus ? gpus : node.foreign.cpu_milli;
+    if (here == 0) continue;
+    amount += here;
+    nodes.push_back(node.id);
+  }
+  if (nodes.empty()) return;
+  const std::size_t dim = of_gpus ? kDimGpu : kDimCpu;
+  notes.push_back(amount_text(dim, amount) + (of_gpus ? " GPU" : " CPU") + (amount == kMilli ? "" : "s") +
+                  " used by others on " +
+                  (nodes.size() == 1 ? state.node(nodes.front()).spec.name : std::to_string(nodes.size()) + " nodes"));
+}
+
 void add_nodes_without_containers(const State& state, const JobState& job, ReasonCode code, Notes& notes) {
   if (!(is_room_reason(code) || code == ReasonCode::kNoEligibleNode || code == ReasonCode::kNeverFits ||
         code == ReasonCode::kNuma))
@@ -180,6 +207,7 @@ std::vector<std::string> unavailable_notes(const State& state, const JobState& j
   add_closed_by_windows(state, job, code, notes);
   add_closed_nodes(state, job, code, notes);
   add_failed_gpus(state, job, code, notes);
+  add_foreign_use(state, job, code, notes);
   add_nodes_without_containers(state, job, code, notes);
   return notes;
 }

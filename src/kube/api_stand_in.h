@@ -186,6 +186,10 @@ class ApiStandIn {
   // The server and its machine are paused.
   void pause(std::int64_t seconds) { now_ = now_ + seconds * 1000; }
   // Hands over what the cluster gives until it gives nothing.
+  // What others leave of the node's CPUs.
+  std::int64_t free_cpu(const std::string& node) const {
+    return registered.at(node).cpu_milli - foreign.at(node).cpu_milli;
+  }
   void settle() {
     for (int round = 0; round < 100; ++round) {
       const Output output = cluster_->take();
@@ -262,6 +266,8 @@ class ApiStandIn {
   std::map<std::string, JobId> jobs_of_core_;
   // NOLINTEND(readability-identifier-naming)
   std::map<std::string, NodeSpec> registered;
+  std::map<std::string, ForeignReport> foreign;  // by node
+  bool answers = true;                           // submissions are answered
   std::map<std::string, NodeStatus> status;
 
  private:
@@ -318,12 +324,14 @@ class ApiStandIn {
       if (refuses) return cluster_->refused(one->key, "queue 'q' does not exist", now_);
       const JobId id(jobs_of_core_.size() + 1);
       jobs_of_core_.try_emplace(one->key, id);
-      cluster_->submitted(one->key, jobs_of_core_.at(one->key), now_);
+      if (answers) cluster_->submitted(one->key, jobs_of_core_.at(one->key), now_);
     }
     if (const auto* one = std::get_if<RegisterNode>(&command)) {
       registered[one->spec.name] = one->spec;
+      foreign[one->spec.name] = one->foreign;
       status[one->spec.name] = NodeStatus::kReady;
     }
+    if (const auto* one = std::get_if<ReportForeignUse>(&command)) foreign[one->node] = one->use;
     if (const auto* one = std::get_if<ReportNodeStatus>(&command)) status[one->node] = one->status;
     if (const auto* one = std::get_if<ReportTaskStarted>(&command))
       running_.insert({one->job, one->attempt, one->task, one->incarnation});

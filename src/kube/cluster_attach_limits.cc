@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "kube/cluster_impl.h"
 #include "kube/json_reading.h"
@@ -72,6 +73,20 @@ void Cluster::Impl::note_attaching(const Pod& pod) {
     fresh = attachings_.try_emplace(label_of_attaching(driver, count), driver, count).second || fresh;
   if (!fresh || !open_) return;
   for (auto& [name, node] : nodes_) update_node(name, node);
+}
+
+// Counts the volumes of the pod on its node, or on that to which it is being bound.
+void Cluster::Impl::count_attached(Pod& pod) {
+  if (pod.object.claims.empty()) return;
+  std::string node = is_over(pod.object) ? std::string() : pod.object.node;
+  const auto task = pod.assigned ? tasks_.find(*pod.assigned) : tasks_.end();
+  const bool is_planned = task != tasks_.end() && (task->second.phase == TaskPhase::kBinding ||
+                                                   task->second.phase == TaskPhase::kWaitsForVolumes);
+  if (node.empty() && is_planned) node = task->second.start.node;
+  if (node == pod.attached_on) return;
+  const std::string before = std::exchange(pod.attached_on, node);
+  count_attached(pod, before, false);
+  count_attached(pod, node, true);
 }
 
 void Cluster::Impl::count_attached(const Pod& pod, const std::string& node, bool there) {

@@ -36,10 +36,13 @@ struct Sliced : ApiStandIn {
     one.gpu_uuids = uuids;
     start(one);
   }
-  std::size_t count_of(const std::string& model, bool healthy = true) const {
+  // How many devices of the model others use, or do not use.
+  std::size_t count_of(const std::string& model, bool used = false) const {
     const auto& gpus = registered.at("n1").gpus;
-    return static_cast<std::size_t>(std::count_if(
-        gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return gpu.model == model && gpu.healthy == healthy; }));
+    const auto& theirs = foreign.at("n1").gpus;
+    return static_cast<std::size_t>(std::count_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) {
+      return gpu.model == model && theirs.contains(gpu.uuid) == used;
+    }));
   }
 };
 
@@ -64,20 +67,43 @@ TEST_CASE("GPUs that are shared in time are counted, and so is what other vendor
   Sliced api({.devices = {"amd.com/gpu"}});
   api.offer("n1", "nvidia.com/gpu.shared", 4);
   api.offer("n1", "amd.com/gpu", 1);
-  api.offer("n1", "example.com/fpga", 2);
+  api.offer("n1", "rdma/hca", 2);
   api.pod("a", 0, "", asking("nvidia.com/gpu.shared", 1));
   api.pod("b", 0, "", asking("amd.com/gpu", 1));
-  api.pod("c", 0, "", asking("example.com/fpga", 1));
+  api.pod("c", 0, "", asking("habana.ai/gaudi", 1));
   api.settle();
   CHECK_EQ(api.count_of("nvidia.com/gpu.shared"), 4);
   CHECK_EQ(api.count_of("amd.com/gpu"), 1);
   CHECK_EQ(api.registered.at("n1").gpus.size(), 10);
   CHECK_EQ(api.jobs().size(), 2);
-  CHECK(api.told("c").find("resource example.com/fpga is not supported") != std::string::npos);
+  CHECK(api.told("c").find("resource habana.ai/gaudi is not supported") != std::string::npos);
   Sliced plain;
   plain.pod("b", 0, "", asking("amd.com/gpu", 1));
   plain.settle();
   CHECK(plain.told("b").find("resource amd.com/gpu is not supported") != std::string::npos);
+}
+
+TEST_CASE("network devices and huge pages of a node are countables, which pods ask for beside GPUs") {
+  Sliced api;
+  api.offer("n1", "rdma/hca", 4);
+  api.offer("n1", "vpc.amazonaws.com/efa", 32);
+  api.offer("n1", "pods", 110);
+  api.nodes_.at("n1")["status"].as_object()["allocatable"].as_object()["hugepages-2Mi"] = "1Gi";
+  api.nodes_.at("n1")["status"].as_object()["allocatable"].as_object()["example.com/broken"] = "many";
+  api.cluster().observe(Kind::kNode, api.nodes_.at("n1"), false, api.now());
+  api.settle();
+  CHECK_EQ(api.registered.at("n1").countables,
+           Countables{{"hugepages-2Mi", 1024}, {"pods", 110}, {"rdma/hca", 4}, {"vpc.amazonaws.com/efa", 32}});
+  api.pod("a", 0, "",
+          R"("initContainers":[{"name":"i","resources":{"limits":)"
+          R"({"nvidia.com/gpu":"2","rdma/hca":"1","hugepages-2Mi":"512Mi"}}}])");
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 1);
+  CHECK_EQ(api.jobs()[0].spec.groups[0].request.gpus, 2);
+  CHECK_EQ(api.jobs()[0].spec.groups[0].request.countables, Countables{{"hugepages-2Mi", 512}, {"rdma/hca", 1}});
+  api.pod("foreign", 0, "", R"("nodeName":"n1",)" + asking("rdma/hca", 3));
+  api.settle();
+  CHECK_EQ(api.foreign.at("n1").countables, Countables{{"pods", 1}, {"rdma/hca", 3}});
 }
 
 TEST_CASE("a pod that asks for devices of two resources is refused by name") {
@@ -95,7 +121,7 @@ TEST_CASE("foreign pods take devices of the resource that they use, and no other
   api.pod("a", 0, "", R"("nodeName":"n1",)" + asking(kSlice, 2));
   api.settle();
   CHECK_EQ(api.count_of(kSlice), 1);
-  CHECK_EQ(api.count_of(kSlice, false), 2);
+  CHECK_EQ(api.count_of(kSlice, true), 2);
   CHECK_EQ(api.count_of("H100"), 2);
   api.pod("b", 2, "", R"("nodeName":"n1",)" + asking("nvidia.com/gpu.shared", 1));
   api.settle();

@@ -143,7 +143,7 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
   forget_wish(pod);
   follow(uid, pod);
   count_foreign(pod);
-  count_pod(pod);
+  count_attached(pod);
   if (is_over(now)) touch_claims_of(now);
   if (open_ && waits_to_be_bound(pod)) note_rules(pod);
   consider(pod.group);
@@ -160,13 +160,7 @@ void Cluster::Impl::pod_gone(const std::string& uid) {
   if (found == pods_.end()) return;
   Pod pod = std::move(found->second);
   pods_.erase(found);
-  if (!pod.counted_on.empty()) {
-    Pod none;
-    none.counted_on = pod.counted_on;
-    none.object.uid = uid;
-    none.object.claims = pod.object.claims;
-    count_pod(none);
-  }
+  count_attached(pod, pod.attached_on, false);
   if (!pod.foreign_on.empty()) {
     pod.object.phase = PodPhase::kSucceeded;
     count_foreign(pod);
@@ -404,15 +398,30 @@ void Cluster::Impl::consider(const std::string& group_key) {
   }
   group.key = key;
   group.submitting = true;
-  job->comment = key;
+  job->source = {options_.cell, key};
   command(SubmitJob{std::move(*job), key});
 }
 
-void Cluster::Impl::submitted(const std::string& key, JobId job) {
+// Returns the key of the group that a submission is of; empty if it is of none here.
+std::string Cluster::Impl::group_of_submission(const std::string& key) const {
   const std::string prefix = "kube/" + options_.cell + "/";
   const std::size_t end = key.rfind('/');
-  if (!key.starts_with(prefix) || end <= prefix.size()) return;
-  const std::string group_key = key.substr(prefix.size(), end - prefix.size());
+  if (!key.starts_with(prefix) || end == std::string::npos || end <= prefix.size()) return {};
+  return key.substr(prefix.size(), end - prefix.size());
+}
+
+// A start may come before the answer to the submission. It names its job's source, so the group is known by it.
+void Cluster::Impl::learn_from_start(const StartTask& start) {
+  if (start.source.cell != options_.cell || group_of_job_.contains(start.key.job)) return;
+  const std::string group_key = group_of_submission(start.source.key);
+  const auto group = groups_.find(group_key);
+  if (group_key.empty() || (group != groups_.end() && group->second.job.valid())) return;
+  submitted(start.source.key, start.key.job);
+}
+
+void Cluster::Impl::submitted(const std::string& key, JobId job) {
+  const std::string group_key = group_of_submission(key);
+  if (group_key.empty()) return;
   Group& group = groups_[group_key];
   group.key = key;
   group.job = job;
@@ -520,12 +529,15 @@ void Cluster::Impl::watch_desertion(Group& group) {
 Cluster::Impl::Usage Cluster::Impl::foreign_use(const Pod& pod) const {
   const PodObject& object = pod.object;
   if (object.node.empty() || is_over(object)) return {};
-  const Usage all{object.request.cpu_milli, object.request.memory_mib, object.devices};
+  Usage all{object.request.cpu_milli, object.request.memory_mib, object.devices, {}};
+  for (const auto& [name, amount] : object.request.countables) all.countables[name] = amount;
+  all.countables[std::string(kPodsCountable)] = 1;
   const auto task = pod.assigned ? tasks_.find(*pod.assigned) : tasks_.end();
   if (task != tasks_.end()) {
     const StartTask& start = task->second.start;
     return {std::max<std::int64_t>(0, all.cpu_milli - start.cpu_milli),
             std::max<std::int64_t>(0, all.memory_mib - start.memory_mib),
+            {},
             {}};
   }
   const bool named_soon = !open_ || (pod.seen <= opened_ && now_ - opened_ < kUnclaimedMs);
@@ -599,6 +611,7 @@ void Cluster::Impl::count_foreign(Pod& pod) {
     sum.cpu_milli += sign * more.cpu_milli;
     sum.memory_mib += sign * more.memory_mib;
     kube::add(sum.devices, more.devices, sign);
+    kube::add(sum.countables, more.countables, sign);
     if (sum == Usage{}) foreign_.erase(name);
   };
   const std::string before = pod.foreign_on;

@@ -33,7 +33,7 @@ inline constexpr std::string_view kOfPodGroup = "podgroup/";
 // on.
 inline constexpr std::int64_t kUnclaimedMs = 30'000;
 
-// A node where a start has failed because it was full is avoided for this time.
+// A node where a start has failed because it attaches no more volumes is avoided for this time.
 inline constexpr std::int64_t kAvoidMs = 60'000;
 
 class Cluster::Impl {
@@ -61,6 +61,7 @@ class Cluster::Impl {
     std::int64_t cpu_milli = 0;
     std::int64_t memory_mib = 0;
     Devices devices;
+    Devices countables;
     bool operator==(const Usage&) const = default;
   };
   struct Pod {
@@ -70,7 +71,7 @@ class Cluster::Impl {
     std::int32_t role = 0;                        // place of its role in the gang
     std::int32_t rank = -1;                       // in the gang; -1: not known
     std::optional<TaskKey> assigned;              // the task that it is, or that it is being bound as
-    std::string counted_on;                       // the node that it is a pod of; empty: none
+    std::string attached_on;                      // the node where its volumes are counted; empty: none
     std::string foreign_on;                       // the node where its use is counted as foreign; empty: it is not
     Usage foreign;                                // what is counted there
     std::string told;                             // the last text of its condition
@@ -84,10 +85,9 @@ class Cluster::Impl {
     NodeObject object;
     std::optional<NodeSpec> registered;
     NodeStatus status = NodeStatus::kReady;
-    std::set<std::string> blocked;  // uuids of GPUs that stand for those that foreign pods use
+    ForeignReport foreign;  // as it was told; its GPUs stand for those that foreign pods use
     Timestamp fewer_since = Timestamp::never();
     Timestamp attached_full_at = Timestamp::never();  // likewise: one volume too many
-    Timestamp overfull_at = Timestamp::never();       // a task was to start on it that would have been one pod too many
   };
   struct Group {
     std::string name;
@@ -176,16 +176,14 @@ class Cluster::Impl {
   void node_gone(const std::string& name);
   void tell_of_known_node(const KnownNode& known);
   void update_node(const std::string& name, Node& node);
-  void update_foreign_gpus(const std::string& name, Node& node);
-  NodeSpec spec_of(const std::string& name, const Node& node) const;
+  std::set<std::string> choose_foreign_gpus(const std::string& name, const Node& node) const;
+  ForeignReport foreign_of(const std::string& name, const Node& node) const;
+  NodeSpec spec_of(const Node& node) const;
   std::set<std::string> gpus_in_use(const std::string& node) const;
   void tell_status(const std::string& name, Node& node, NodeStatus status, const std::string& why);
   bool runs_tasks(const std::string& node) const;
-  Devices foreign_gpus(const std::string& name, const Node& node) const;
+  Devices foreign_devices(const std::string& name, const Node& node) const;
   bool is_unsettled(const std::string& name, const Node& node) const;
-  void count_pod(Pod& pod);
-  bool takes_pods(const Node& node) const;
-  bool is_one_too_many(const TaskKey& key, Task& task);
 
   // groups of pods
   bool carries_its_task(const std::string& uid, const Pod& pod) const;
@@ -198,6 +196,8 @@ class Cluster::Impl {
   static std::string id_of_these(const std::vector<Pod*>& pods);
   void consider(const std::string& group_key);
   void watch_desertion(Group& group);
+  std::string group_of_submission(const std::string& key) const;
+  void learn_from_start(const StartTask& start);
   bool runs_pods(JobId job) const;
   void explain_wait(const std::string& key, Group& group);
   std::string why_it_waits(const std::string& key, const Group& group, const std::vector<Pod*>& pods) const;
@@ -265,6 +265,7 @@ class Cluster::Impl {
   bool can_attach(const Node& node, const std::string& driver, std::int64_t count) const;
   Labels attaching_labels(const Pod& pod) const;
   void note_attaching(const Pod& pod);
+  void count_attached(Pod& pod);
   void count_attached(const Pod& pod, const std::string& node, bool there);
   bool attaches_too_many(const TaskKey& key, Task& task, const Pod& pod);
 
@@ -346,11 +347,10 @@ class Cluster::Impl {
   bool open_ = false;           // each kind was listed once
   Timestamp opened_;
   std::set<Kind> listed_;
-  std::map<Kind, std::set<std::string>> seen_;   // since begin_list
-  std::map<std::string, Node> nodes_;            // by name
-  std::set<std::string> unread_nodes_;           // names of nodes that could not be read
-  std::map<std::string, Usage> foreign_;         // by node
-  std::map<std::string, std::int64_t> pods_on_;  // by node; also of nodes that are not known yet
+  std::map<Kind, std::set<std::string>> seen_;  // since begin_list
+  std::map<std::string, Node> nodes_;           // by name
+  std::set<std::string> unread_nodes_;          // names of nodes that could not be read
+  std::map<std::string, Usage> foreign_;        // by node
   std::map<std::string, NamespaceTerms> namespaces_;
   std::map<std::string, Workload> owners_;                 // by the id of the object (cluster.cc)
   std::map<std::string, Suspended> suspensions_;           // by the id of the object

@@ -1,4 +1,4 @@
-// Nodes: registered as the API server shows them, less what pods use that berth did not place.
+// Nodes: registered as the API server shows them, and what pods use of them that berth did not place.
 
 #include <algorithm>
 
@@ -71,24 +71,28 @@ std::set<std::string> Cluster::Impl::gpus_in_use(const std::string& node) const 
   return used;
 }
 
-NodeSpec Cluster::Impl::spec_of(const std::string& name, const Node& node) const {
+NodeSpec Cluster::Impl::spec_of(const Node& node) const {
   NodeSpec spec = node.object.spec;
-  const auto used = foreign_.find(name);
-  const Usage foreign = used == foreign_.end() ? Usage{} : used->second;
-  spec.cpu_milli = std::max<std::int64_t>(0, spec.cpu_milli - foreign.cpu_milli);
-  spec.memory_mib = std::max<std::int64_t>(0, spec.memory_mib - foreign.memory_mib);
-  for (Gpu& gpu : spec.gpus) gpu.healthy = !node.blocked.contains(gpu.uuid);
   spec.labels = labels_of_node(node);
-  if (!takes_pods(node)) {
-    const Taint full{"berth.dev/no-more-pods", ""};
-    const auto after = [](const Taint& a, const Taint& b) { return a.key < b.key; };
-    spec.taints.insert(std::lower_bound(spec.taints.begin(), spec.taints.end(), full, after), full);
-  }
   return spec;
 }
 
+ForeignReport Cluster::Impl::foreign_of(const std::string& name, const Node& node) const {
+  ForeignReport report;
+  report.gpus = choose_foreign_gpus(name, node);
+  const auto used = foreign_.find(name);
+  if (used == foreign_.end()) return report;
+  report.cpu_milli = std::min(used->second.cpu_milli, node.object.spec.cpu_milli);
+  report.memory_mib = std::min(used->second.memory_mib, node.object.spec.memory_mib);
+  for (const auto& [countable, amount] : node.object.spec.countables) {
+    if (const std::int64_t theirs = count_of(used->second.countables, countable); theirs > 0)
+      report.countables.emplace_back(countable, std::min(theirs, amount));
+  }
+  return report;
+}
+
 // Returns how many of the node's GPUs of each resource foreign pods use.
-Devices Cluster::Impl::foreign_gpus(const std::string& name, const Node& node) const {
+Devices Cluster::Impl::foreign_devices(const std::string& name, const Node& node) const {
   Devices used;
   const auto foreign = foreign_.find(name);
   if (foreign == foreign_.end() || foreign->second.devices.empty()) return used;
@@ -103,19 +107,19 @@ Devices Cluster::Impl::foreign_gpus(const std::string& name, const Node& node) c
 // Returns true if time alone may change what is reported of the node.
 bool Cluster::Impl::is_unsettled(const std::string& name, const Node& node) const {
   std::int64_t wanted = 0;
-  for (const auto& [resource, count] : foreign_gpus(name, node)) wanted += count;
-  return !node.overfull_at.is_never() || !node.attached_full_at.is_never() || !node.fewer_since.is_never() ||
-         static_cast<std::int64_t>(node.blocked.size()) != wanted;
+  for (const auto& [resource, count] : foreign_devices(name, node)) wanted += count;
+  return !node.attached_full_at.is_never() || !node.fewer_since.is_never() ||
+         static_cast<std::int64_t>(node.foreign.gpus.size()) != wanted;
 }
 
 // Chooses which of the counted GPUs stand for those of foreign pods: idle ones, and those that did before.
-void Cluster::Impl::update_foreign_gpus(const std::string& name, Node& node) {
+std::set<std::string> Cluster::Impl::choose_foreign_gpus(const std::string& name, const Node& node) const {
   const std::vector<Gpu>& gpus = node.object.spec.gpus;
-  Devices more = foreign_gpus(name, node);  // to be chosen
+  Devices more = foreign_devices(name, node);  // to be chosen
   std::set<std::string> kept;
   for (auto gpu = gpus.rbegin(); gpu != gpus.rend(); ++gpu) {
     const auto wanted = more.find(resource_of_device(gpu->uuid));
-    if (!node.blocked.contains(gpu->uuid) || wanted == more.end() || wanted->second == 0) continue;
+    if (!node.foreign.gpus.contains(gpu->uuid) || wanted == more.end() || wanted->second == 0) continue;
     --wanted->second;
     kept.insert(gpu->uuid);
   }
@@ -127,7 +131,7 @@ void Cluster::Impl::update_foreign_gpus(const std::string& name, Node& node) {
     --wanted->second;
     kept.insert(gpu->uuid);
   }
-  node.blocked = std::move(kept);
+  return kept;
 }
 
 void Cluster::Impl::tell_status(const std::string& name, Node& node, NodeStatus status, const std::string& why) {
@@ -145,20 +149,23 @@ void Cluster::Impl::update_node(const std::string& name, Node& node) {
     return;
   }
   if (!node.object.ready && !node.registered) return;  // it joins when it is ready
-  update_foreign_gpus(name, node);
-  if (takes_pods(node)) node.overfull_at = Timestamp::never();
   if (now_ - node.attached_full_at >= kAvoidMs) node.attached_full_at = Timestamp::never();
-  NodeSpec spec = spec_of(name, node);
+  NodeSpec spec = spec_of(node);
   if (node.registered && spec.gpus.size() < node.registered->gpus.size() && runs_tasks(name)) {
     if (node.fewer_since.is_never()) node.fewer_since = now_;
     if (now_ - node.fewer_since < kFewerGpusMs) spec.gpus = node.registered->gpus;
   } else {
     node.fewer_since = Timestamp::never();
   }
+  ForeignReport foreign = foreign_of(name, node);
   if (!node.registered || node.status == NodeStatus::kLost || spec != *node.registered) {
-    command(RegisterNode{spec});
+    node.foreign = std::move(foreign);
+    command(RegisterNode{spec, node.foreign});
     node.registered = std::move(spec);
     node.status = NodeStatus::kReady;
+  } else if (foreign != node.foreign) {
+    node.foreign = std::move(foreign);
+    command(ReportForeignUse{name, node.foreign});
   }
   tell_status(name, node, node.object.ready ? NodeStatus::kReady : NodeStatus::kUnknown, node.object.why);
 }

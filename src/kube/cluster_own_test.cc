@@ -67,7 +67,7 @@ TEST_CASE("a task with an image is one pod, made once, and its end is the pod's"
   api.settle();
   REQUIRE(api.exit_of(start.key));
   CHECK_EQ(api.exit_of(start.key)->code, 3);
-  CHECK(api.registered.at("n1").gpus[0].healthy);  // what it uses is its own
+  CHECK(api.foreign.at("n1").gpus.empty());  // what it uses is its own
 }
 
 TEST_CASE("a pod whose making had no answer is found, or made again") {

@@ -119,7 +119,7 @@ void Cluster::Impl::submit_suspended(const std::string& id, Suspended& known) {
   kept.key = "kube/" + options_.cell + "/" + id + "/" + std::string(kSubmission) +
              std::to_string(known.object.generation) + mark_of(each);
   kept.submitting = true;
-  job->comment = kept.key;
+  job->source = {options_.cell, kept.key};
   command(SubmitJob{std::move(*job), kept.key});
 }
 

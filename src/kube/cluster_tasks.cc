@@ -54,6 +54,7 @@ void Cluster::Impl::start(const StartTask& effect) {
     task.start.command.clear();
   }
   task.since = now_;
+  learn_from_start(effect);
   if (adopt(key, task)) return;
   if (effect.was_running) {
     exit_task(key, task, {ExitReason::kSupervisorLost, 1, "its pod is gone"});
@@ -97,7 +98,8 @@ bool Cluster::Impl::may_be(const Pod& pod, const Task& task) const {
   const TaskRequest& request = pod.object.request;
   const PodWish& wish = pod.object.wish;
   if (!waits_to_be_bound(pod) || !wish.problem.empty() || request.cpu_milli != task.start.cpu_milli ||
-      request.memory_mib != task.start.memory_mib || pod.object.devices != devices_in(task.start.gpu_uuids))
+      request.memory_mib != task.start.memory_mib || request.countables != task.start.countables ||
+      pod.object.devices != devices_in(task.start.gpu_uuids))
     return false;
   const auto node = nodes_.find(task.start.node);
   return node == nodes_.end() || allows_node(pod, node->second);
@@ -131,7 +133,7 @@ void Cluster::Impl::try_bind(const TaskKey& key, Task& task) {
     return exit_task(key, task, {ExitReason::kExited, 0, "its completion index has succeeded before"});
   }
   Pod* pod = pod_for(key, task);
-  if (pod == nullptr || is_one_too_many(key, task) || attaches_too_many(key, task, *pod)) return;
+  if (pod == nullptr || attaches_too_many(key, task, *pod)) return;
   task.pod = pod->object.uid;
   pod->assigned = key;
   waiting_tasks_.erase(key);
@@ -139,7 +141,7 @@ void Cluster::Impl::try_bind(const TaskKey& key, Task& task) {
   if (group == groups_.end() || group->second.claiming == 0) return bind(key, task, *pod);
   task.phase = TaskPhase::kWaitsForVolumes;
   task.since = now_;
-  count_pod(*pod);
+  count_attached(*pod);
   unsettled_.insert(key.job);
 }
 
@@ -147,7 +149,7 @@ void Cluster::Impl::bind(const TaskKey& key, Task& task, Pod& pod) {
   task.phase = TaskPhase::kBinding;
   task.since = now_;
   task.denied_since = Timestamp::never();  // that its claims could not be written for a while says nothing of this
-  count_pod(pod);
+  count_attached(pod);
   send_binding(key, task, pod);
 }
 
@@ -207,7 +209,7 @@ void Cluster::Impl::release_pod(Task& task) {
   if (const auto pod = pods_.find(task.pod); pod != pods_.end()) {
     pod->second.assigned.reset();
     count_foreign(pod->second);
-    count_pod(pod->second);
+    count_attached(pod->second);
   }
   task.pod.clear();
 }

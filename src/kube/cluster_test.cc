@@ -244,7 +244,7 @@ TEST_CASE("what berth does not understand is told on the pod and not scheduled")
       {R"("resourceClaims":[{"name":"g"}])", "resourceClaims"},
       {R"("affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"k","operator":"Near","values":["v"]}]}]}}})",
        "node affinity"},
-      {R"("initContainers":[{"name":"i","resources":{"requests":{"example.com/fpga":1}}}])", "example.com/fpga"}};
+      {R"("initContainers":[{"name":"i","resources":{"requests":{"habana.ai/gaudi":1}}}])", "habana.ai/gaudi"}};
   for (const auto& one : specs) {  // clang-14 takes no structured binding in INFO
     const std::string& spec = one.first;
     const std::string& words = one.second;
@@ -287,17 +287,41 @@ TEST_CASE("selectors, tolerations and host ports come with the job") {
   CHECK_EQ(group.tolerations, std::vector<std::string>{"team=a", "team=b"});
 }
 
+TEST_CASE("a start that comes before the answer to the submission finds its pods by the source of its job") {
+  Fixture api;
+  api.answers = false;
+  api.pod("a", 1);
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 1);
+  const JobSource source = api.jobs()[0].spec.source;
+  CHECK_EQ(source.key, api.jobs()[0].key);
+  CHECK_EQ(api.jobs()[0].spec.comment, "");
+  StartTask start;
+  start.key = task(1);
+  start.node = "n1";
+  start.gpu_uuids = {"node-n1:0"};
+  SUBCASE("its own") {
+    start.source = source;
+    api.start(start);
+    CHECK_EQ(api.node_of("a"), "n1");
+  }
+  SUBCASE("of another cell") {
+    start.source = {"elsewhere", source.key};
+    api.start(start);
+    CHECK_EQ(api.node_of("a"), "");
+  }
+}
+
 TEST_CASE("pods that others have bound take their use from the node") {
   Fixture api;
   api.pod("a", 3, "", R"("nodeName":"n1")");
   api.settle();
-  const NodeSpec& node = api.registered.at("n1");
-  CHECK_EQ(std::count_if(node.gpus.begin(), node.gpus.end(), [](const Gpu& gpu) { return gpu.healthy; }), 5);
+  CHECK_EQ(api.foreign.at("n1").gpus.size(), 3);
+  CHECK(std::ranges::all_of(api.registered.at("n1").gpus, [](const Gpu& gpu) { return gpu.healthy; }));
   CHECK(api.jobs().empty());
   api.phase(api.uid_of("a"), "Succeeded");
   api.settle();
-  const NodeSpec& later = api.registered.at("n1");
-  CHECK(std::all_of(later.gpus.begin(), later.gpus.end(), [](const Gpu& gpu) { return gpu.healthy; }));
+  CHECK_EQ(api.foreign.at("n1"), ForeignReport());
 }
 
 TEST_CASE("foreign use is put on GPUs that no task of ours has") {
@@ -307,10 +331,11 @@ TEST_CASE("foreign use is put on GPUs that no task of ours has") {
   api.start(task(1), "n1", 2, 6);  // the last two
   api.pod("foreign", 3, "", R"("nodeName":"n1")");
   api.settle();
-  const NodeSpec& node = api.registered.at("n1");
-  CHECK(node.gpus[6].healthy);
-  CHECK(node.gpus[7].healthy);
-  CHECK_EQ(std::count_if(node.gpus.begin(), node.gpus.end(), [](const Gpu& gpu) { return gpu.healthy; }), 5);
+  const std::vector<Gpu>& gpus = api.registered.at("n1").gpus;
+  const std::set<std::string>& theirs = api.foreign.at("n1").gpus;
+  CHECK_FALSE(theirs.contains(gpus[6].uuid));
+  CHECK_FALSE(theirs.contains(gpus[7].uuid));
+  CHECK_EQ(theirs.size(), 3);
 }
 
 TEST_CASE("a node that is not ready is unknown; one that is deleted or out of service is lost") {
@@ -443,7 +468,7 @@ TEST_CASE("after a restart a bound pod is its task, and one that has gone has en
   REQUIRE(api.exit_of(task(2)));
   CHECK_EQ(api.exit_of(task(2))->reason, ExitReason::kSupervisorLost);
   CHECK(api.requests.empty());
-  CHECK_EQ(api.registered.at("n1").cpu_milli, 64'000);  // what is ours is not foreign
+  CHECK_EQ(api.free_cpu("n1"), 64'000);  // what is ours is not foreign
   CHECK_EQ(api.jobs_of_core_.size(), 2);
 }
 
@@ -477,9 +502,8 @@ TEST_CASE("a key that a pod of others carries makes it no task") {
   api.pass(31);
   CHECK_EQ(api.deleted.size(), 1);  // the forged one: a pod that is bound as a task which it is not
   CHECK_EQ(api.uid_of("forged"), "");
-  CHECK_EQ(api.registered.at("n1").cpu_milli, 64'000);
-  CHECK_EQ(std::count_if(api.registered.at("n1").gpus.begin(), api.registered.at("n1").gpus.end(),
-                         [](const Gpu& gpu) { return !gpu.healthy; }),
+  CHECK_EQ(api.free_cpu("n1"), 64'000);
+  CHECK_EQ(api.foreign.at("n1").gpus.size(),
            2);  // what a berth with another log has bound is foreign
   CHECK_EQ(api.exit_of(task(1)), nullptr);
   CHECK(api.is_running(task(1)));
@@ -604,9 +628,7 @@ TEST_CASE("a pod that carries the key of a task of its gang, but another node or
   api.pod("y", 0, kGang, R"("nodeName":"n2")", R"("annotations":{"berth.dev/task":"1/1/0/1"})");
   api.start(task(1), "n1", 0);
   CHECK_EQ(api.node_of("a"), "n1");
-  CHECK_EQ(std::count_if(api.registered.at("n1").gpus.begin(), api.registered.at("n1").gpus.end(),
-                         [](const Gpu& gpu) { return !gpu.healthy; }),
-           8);
+  CHECK_EQ(api.foreign.at("n1").gpus.size(), 8);
 }
 
 TEST_CASE("a pod with the key of two tasks is only the first") {
@@ -691,15 +713,15 @@ TEST_CASE("what a foreign pod is counted for is what it is given back for, also 
   Fixture api;
   api.pod("f", 0, "", R"("nodeName":"n1","overhead":{"cpu":"1"})");
   api.settle();
-  CHECK_EQ(api.registered.at("n1").cpu_milli, 63'000);
+  CHECK_EQ(api.free_cpu("n1"), 63'000);
   const std::string uid = api.uid_of("f");
   api.pods_[uid]["spec"].as_object()["overhead"] = ApiStandIn::json(R"({"cpu":"40"})");
   api.show(uid);
   api.settle();
-  CHECK_EQ(api.registered.at("n1").cpu_milli, 24'000);
+  CHECK_EQ(api.free_cpu("n1"), 24'000);
   api.remove(uid);
   api.settle();
-  CHECK_EQ(api.registered.at("n1").cpu_milli, 64'000);
+  CHECK_EQ(api.free_cpu("n1"), 64'000);
 }
 
 TEST_CASE("a pod of ours that grows takes what it has grown by from its node") {
@@ -711,7 +733,7 @@ TEST_CASE("a pod of ours that grows takes what it has grown by from its node") {
   api.pods_[uid]["spec"].as_object()["overhead"] = ApiStandIn::json(R"({"cpu":"40"})");
   api.show(uid);
   api.settle();
-  CHECK_EQ(api.registered.at("n1").cpu_milli, 24'000);
+  CHECK_EQ(api.free_cpu("n1"), 24'000);
 }
 
 TEST_CASE("absurd requests of many foreign pods do not make a node larger") {
@@ -723,7 +745,7 @@ TEST_CASE("absurd requests of many foreign pods do not make a node larger") {
   for (int pod = 0; pod < 20; ++pod) {
     api.pod("f" + std::to_string(pod), 0, "", R"("nodeName":"n1","initContainers":[)" + many + "]");
     api.settle();
-    REQUIRE_EQ(api.registered.at("n1").cpu_milli, 0);
+    REQUIRE_EQ(api.free_cpu("n1"), 0);
   }
 }
 
@@ -740,12 +762,10 @@ TEST_CASE("the pod of a task that was given up with its node is foreign on the n
   api.perform(ForgetTask{task(1), "n1"});
   api.node("n1", 8);
   api.settle();
-  CHECK_EQ(std::count_if(api.registered.at("n1").gpus.begin(), api.registered.at("n1").gpus.end(),
-                         [](const Gpu& gpu) { return !gpu.healthy; }),
-           8);
+  CHECK_EQ(api.foreign.at("n1").gpus.size(), 8);
   api.pass(2);
   CHECK_EQ(api.uid_of("a"), "");
-  CHECK(api.registered.at("n1").gpus[0].healthy);
+  CHECK(api.foreign.at("n1").gpus.empty());
 }
 
 TEST_CASE("resources of the whole pod are what it asks for") {

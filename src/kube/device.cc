@@ -10,6 +10,22 @@ bool is_device(std::string_view resource, const std::vector<std::string>& vendor
   return std::find(vendors.begin(), vendors.end(), resource) != vendors.end();
 }
 
+bool is_huge_pages(std::string_view resource) { return resource.starts_with("hugepages-"); }
+
+bool is_countable(std::string_view resource, const std::vector<std::string>& vendors) {
+  if (is_device(resource, vendors)) return false;
+  if (is_huge_pages(resource)) return true;
+  const std::size_t slash = resource.find('/');
+  if (slash == std::string_view::npos || slash == 0) return false;
+  const std::string_view domain = resource.substr(0, slash);
+  const std::string_view name = resource.substr(slash + 1);
+  if (domain == "nvidia.com") return name == "hostdev" || name == "mlnxnics";  // network interfaces
+  constexpr std::string_view kAccelerators[] = {"amd.com",      "gpu.intel.com", "habana.ai",     "google.com",
+                                                "huawei.com",   "cambricon.com", "iluvatar.ai",   "metax-tech.com",
+                                                "qualcomm.com", "furiosa.ai",    "aws.amazon.com"};
+  return std::find(std::begin(kAccelerators), std::end(kAccelerators), domain) == std::end(kAccelerators);
+}
+
 // A whole GPU's uuid names no resource.
 std::string device_uuid(std::string_view node_uid, std::string_view resource, std::int64_t index) {
   std::string uuid(node_uid);

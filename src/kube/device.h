@@ -18,6 +18,11 @@ using Devices = std::map<std::string, std::int64_t, std::less<>>;  // counts by 
 
 // `vendors`: resources that the operator has named besides NVIDIA's.
 bool is_device(std::string_view resource, const std::vector<std::string>& vendors);
+// Returns true if the resource is a countable of the core (model/countable.h): huge pages, which are counted in MiB,
+// and extended resources such as rdma/hca. An accelerator of a vendor that the operator has not named is none: it would
+// be used beside all quotas.
+bool is_countable(std::string_view resource, const std::vector<std::string>& vendors);
+bool is_huge_pages(std::string_view resource);
 // Returns the uuid of a counted device of a node.
 std::string device_uuid(std::string_view node_uid, std::string_view resource, std::int64_t index);
 // Returns the resource in such a uuid.

@@ -1,6 +1,7 @@
 #include "kube/node_object.h"
 
 #include <algorithm>
+#include <map>
 
 #include "kube/device.h"
 #include "kube/json_reading.h"
@@ -120,6 +121,25 @@ Result<void> read_devices(const json::object& node, const std::vector<std::strin
   return {};
 }
 
+// An amount that is no quantity is passed over: a device plugin of others must not take the node away.
+void read_countables(const json::object& node, const std::vector<std::string>& vendors, NodeObject& object) {
+  const json::object* all = object_at(node, {"status", "allocatable"});
+  if (all == nullptr) return;
+  std::map<std::string, std::int64_t> amounts;
+  for (const auto& [resource, quantity] : *all) {
+    if (resource != kPodsCountable && !is_countable(resource, vendors)) continue;
+    const auto amount = amount_of(node, resource, is_huge_pages(resource) ? mib_of : whole_of);
+    if (!amount) object.notes.push_back(amount.error().message);
+    if (amount && *amount > 0) amounts[shown(resource, 320)] = *amount;
+  }
+  Countables& countables = object.spec.countables;
+  countables.assign(amounts.begin(), amounts.end());
+  if (countables.size() <= kMaxCountables) return;
+  object.notes.push_back("it has " + std::to_string(countables.size()) + " resources beside CPUs, memory and GPUs; " +
+                         "berth counts the first " + std::to_string(kMaxCountables));
+  countables.resize(kMaxCountables);
+}
+
 void read_topology(const std::vector<std::string>& levels, NodeObject& object) {
   for (const std::string& level : levels) {
     std::string place = label_of(object.spec.labels, level);
@@ -155,12 +175,10 @@ Result<NodeObject> read_node(const json::object& node, const std::string& cell, 
   if (!cpu) return cpu.error();
   const auto memory = amount_of(node, "memory", mib_of);
   if (!memory) return memory.error();
-  const auto pods = amount_of(node, "pods", whole_of);
-  if (!pods) return pods.error();
-  object.pods = *pods;
   spec.cpu_milli = *cpu;
   spec.memory_mib = *memory;
   if (auto ok = read_devices(node, vendors, object); !ok) return ok.error();
+  read_countables(node, vendors, object);
   read_topology(levels, object);
   read_taints(node, object);
   read_condition(node, object);

@@ -21,7 +21,6 @@ struct NodeObject {
   bool ready = false;
   std::string why;                 // not ready: the condition's reason and message
   bool out_of_service = false;     // its taint vouches that nothing runs there any more
-  std::int64_t pods = 0;           // that it takes at a time; 0: it does not say
   Devices passed_over;             // GPUs of each resource that are too many for berth
   std::vector<std::string> notes;  // what of it was not understood
 };

@@ -126,6 +126,8 @@ json::object resources_of(const StartTask& start) {
   json::object amounts;
   if (start.cpu_milli > 0) amounts["cpu"] = std::to_string(start.cpu_milli) + "m";
   if (start.memory_mib > 0) amounts["memory"] = std::to_string(start.memory_mib) + "Mi";
+  for (const auto& [resource, count] : start.countables)
+    amounts[resource] = std::to_string(count) + (is_huge_pages(resource) ? "Mi" : "");
   for (const auto& [resource, count] : devices_in(start.gpu_uuids)) amounts[resource] = std::to_string(count);
   return {{"requests", amounts}, {"limits", amounts}};
 }

@@ -17,17 +17,20 @@ struct Ask {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
   Devices devices;
+  Devices countables;
 
   Ask& operator+=(const Ask& other) {
     cpu_milli += other.cpu_milli;
     memory_mib += other.memory_mib;
     kube::add(devices, other.devices, 1);
+    kube::add(countables, other.countables, 1);
     return *this;
   }
 };
 
 Ask larger(const Ask& a, const Ask& b) {
-  return {std::max(a.cpu_milli, b.cpu_milli), std::max(a.memory_mib, b.memory_mib), kube::larger(a.devices, b.devices)};
+  return {std::max(a.cpu_milli, b.cpu_milli), std::max(a.memory_mib, b.memory_mib), kube::larger(a.devices, b.devices),
+          kube::larger(a.countables, b.countables)};
 }
 
 // What no node has. A sum of as many pods as there can be stays within 64 bits.
@@ -36,7 +39,9 @@ Ask bounded(Ask ask) {
   ask.cpu_milli = std::min(ask.cpu_milli, kMost);
   ask.memory_mib = std::min(ask.memory_mib, kMost);
   for (auto& [resource, count] : ask.devices) count = std::min(count, std::int64_t{1} << 30);
+  for (auto& [resource, count] : ask.countables) count = std::min(count, kMost);
   std::erase_if(ask.devices, [](const auto& device) { return device.second == 0; });
+  std::erase_if(ask.countables, [](const auto& one) { return one.second == 0; });
   return ask;
 }
 
@@ -62,6 +67,8 @@ Result<void> add_resource(std::string_view resource, const json::value& value, A
   if (resource == "cpu") return into(ask.cpu_milli, milli_of(quantity));
   if (resource == "memory") return into(ask.memory_mib, mib_of(quantity));
   if (is_device(resource, reading.vendors)) return into(ask.devices[std::string(resource)], whole_of(quantity));
+  if (is_countable(resource, reading.vendors))
+    return into(ask.countables[std::string(resource)], is_huge_pages(resource) ? mib_of(quantity) : whole_of(quantity));
   if (!is_passed_over(resource) && reading.unknown.empty()) reading.unknown = shown(resource, 120);
   return {};
 }
@@ -129,7 +136,7 @@ Result<PodRequest> read_request(const json::object& pod, const std::vector<std::
     const auto ask = ask_of(*resources, reading);
     if (!ask) return ask.error();
     all = {ask->cpu_milli > 0 ? ask->cpu_milli : all.cpu_milli, ask->memory_mib > 0 ? ask->memory_mib : all.memory_mib,
-           kube::larger(ask->devices, all.devices)};
+           kube::larger(ask->devices, all.devices), kube::larger(ask->countables, all.countables)};
   }
   const auto overhead = overhead_of(pod, reading);
   if (!overhead) return overhead.error();
@@ -138,6 +145,9 @@ Result<PodRequest> read_request(const json::object& pod, const std::vector<std::
   read.unknown = std::move(reading.unknown);
   read.request.cpu_milli = all.cpu_milli;
   read.request.memory_mib = all.memory_mib;
+  read.request.countables.assign(all.countables.begin(), all.countables.end());
+  if (all.countables.size() > kMaxCountables && read.unknown.empty())
+    read.unknown = "number " + std::to_string(kMaxCountables + 1) + " of those beside CPUs, memory and GPUs";
   read.devices = std::move(all.devices);
   if (read.devices.empty()) return read;
   const auto& [resource, count] = *read.devices.begin();

@@ -3,6 +3,7 @@
 // state and turns it into events.
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -167,8 +168,17 @@ struct NoteSignIns {
 };
 
 // The commands from here on are reports of backends.
+// What others use of a node, as its backend knows it. GPUs by uuid; those that the core does not know are passed over.
+struct ForeignReport {
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  std::set<std::string> gpus = {};
+  Countables countables = {};
+  bool operator==(const ForeignReport&) const = default;
+};
 struct RegisterNode {
   NodeSpec spec;
+  ForeignReport foreign = {};
 };
 struct ReportNodeStatus {
   std::string node;
@@ -180,6 +190,11 @@ struct ReportGpuHealth {
   std::uint8_t gpu = 0;
   bool healthy = true;
   std::string why;
+};
+// Reports all that others use of the node now.
+struct ReportForeignUse {
+  std::string node;
+  ForeignReport use;
 };
 // Reports all images that the node has now, sorted.
 struct ReportNodeImages {
@@ -206,6 +221,6 @@ using Command =
                  ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited, ReportCheckpoint,
                  PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages, ConfirmClock, CreateToken, RevokeToken,
                  ApplyPrices, CloseMonth, CorrectBill, MarkBudget, SetQueue, UndoQueueChange, BindRole, BlockSubject,
-                 SetRules, NoteDenials, NoteLogRead, NoteSignIns, ReportQuantities, SignalJob>;
+                 SetRules, NoteDenials, NoteLogRead, NoteSignIns, ReportQuantities, SignalJob, ReportForeignUse>;
 
 }  // namespace berth

@@ -40,6 +40,8 @@ struct StartTask {
   std::vector<std::string> gpu_uuids;
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
+  Countables countables = {};
+  JobSource source = {};  // of its job
   // 0: none. The executor enforces it even while the control plane is down.
   std::int64_t time_limit_ms = 0;
   std::int64_t grace_ms = 0;

@@ -29,7 +29,8 @@ std::string_view kind_name(const Event& event) {
                                        "bill-corrected",      "budget-marked",        "queue-changed",
                                        "queue-change-ended",  "role-bound",           "subject-blocked",
                                        "rules-set",           "access-denied",        "log-read",
-                                       "signed-in",           "quantity-reported",    "job-signalled"});
+                                       "signed-in",           "quantity-reported",    "job-signalled",
+                                       "foreign-use-changed"});
   static_assert(kNames.size() == std::variant_size_v<Event>);
   return kNames[event.index()];
 }

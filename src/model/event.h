@@ -45,10 +45,12 @@ struct NodeRegistered {
   NodeSpec spec;
   std::uint64_t lease = 0;
   std::string renamed_from = {};  // its earlier name; empty: the name is as before
+  ForeignUse foreign = {};        // what others use of it now
   static constexpr auto fields() {
     return field_list(field("node", &NodeRegistered::node), field("spec", &NodeRegistered::spec),
                       field("lease", &NodeRegistered::lease),
-                      field_if_set("renamed_from", &NodeRegistered::renamed_from));
+                      field_if_set("renamed_from", &NodeRegistered::renamed_from),
+                      field_if_set("foreign", &NodeRegistered::foreign));
   }
 };
 
@@ -85,6 +87,15 @@ struct GpuHealthChanged {
   static constexpr auto fields() {
     return field_list(field("node", &GpuHealthChanged::node), field("gpu", &GpuHealthChanged::gpu),
                       field("healthy", &GpuHealthChanged::healthy), field("why", &GpuHealthChanged::why));
+  }
+};
+
+// What others use of the node has changed: all of it, as it is now.
+struct ForeignUseChanged {
+  NodeId node;
+  ForeignUse use;
+  static constexpr auto fields() {
+    return field_list(field("node", &ForeignUseChanged::node), field("use", &ForeignUseChanged::use));
   }
 };
 
@@ -740,7 +751,7 @@ using Event =
                  MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged,
                  ClockConfirmed, TokenCreated, TokenRevoked, PricesApplied, MonthClosed, BillCorrected, BudgetMarked,
                  QueueChanged, QueueChangeEnded, RoleBound, SubjectBlocked, RulesSet, AccessDenied, LogRead, SignedIn,
-                 QuantityReported, JobSignalled>;
+                 QuantityReported, JobSignalled, ForeignUseChanged>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -120,6 +120,15 @@ struct AffinityTerm {
   }
 };
 
+// The backend that has submitted a job for objects that it watches, and what they are called there. Nobody else sets
+// it.
+struct JobSource {
+  std::string cell;  // empty: the job was submitted by a user
+  std::string key;   // of the submission
+  bool operator==(const JobSource&) const = default;
+  static constexpr auto fields() { return field_list(field("cell", &JobSource::cell), field("key", &JobSource::key)); }
+};
+
 struct JobSpec {
   std::string name;
   std::string queue;
@@ -147,6 +156,7 @@ struct JobSpec {
   std::vector<AffinityTerm> anti_affinity;
   std::vector<std::int32_t> ports;  // ascending; each task needs these ports of its node to itself
   std::string comment;              // for people; no decision reads it
+  JobSource source = {};
   // Returns true if the job has affinity, anti-affinity or ports: then the jobs that run on a node decide, too, whether
   // it may run there.
   bool has_terms() const { return !affinity.empty() || !anti_affinity.empty() || !ports.empty(); }
@@ -164,7 +174,8 @@ struct JobSpec {
                       field("array_running", &JobSpec::array_running),
                       field("max_unavailable", &JobSpec::max_unavailable), field("labels", &JobSpec::labels),
                       field("affinity", &JobSpec::affinity), field("anti_affinity", &JobSpec::anti_affinity),
-                      field("ports", &JobSpec::ports), field_if_set("comment", &JobSpec::comment));
+                      field("ports", &JobSpec::ports), field_if_set("comment", &JobSpec::comment),
+                      field_if_set("source", &JobSpec::source));
   }
 };
 
@@ -177,13 +188,14 @@ struct TaskPlacement {
   // As bound: the request, or the whole node's for an exclusive job. The same holds for memory.
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
-  MigSlices slices = 0;  // MIG: slices of the instance on its one GPU; 0: the whole GPU
+  MigSlices slices = 0;        // MIG: slices of the instance on its one GPU; 0: the whole GPU
+  Countables countables = {};  // as bound
   bool operator==(const TaskPlacement&) const = default;
   static constexpr auto fields() {
     return field_list(field("node", &TaskPlacement::node), field("group", &TaskPlacement::group),
                       field("gpu_milli", &TaskPlacement::gpu_milli), field("gpus", &TaskPlacement::gpus),
                       field("cpu_milli", &TaskPlacement::cpu_milli), field("memory_mib", &TaskPlacement::memory_mib),
-                      field("slices", &TaskPlacement::slices));
+                      field("slices", &TaskPlacement::slices), field_if_set("countables", &TaskPlacement::countables));
   }
 };
 

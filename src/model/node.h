@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "model/countable.h"
 #include "model/ids.h"
 
 namespace berth {
@@ -56,6 +57,7 @@ struct NodeSpec {
   std::vector<std::string> images;    // images on the node, sorted (model/image.h); empty without containers
   bool cuts_gpus = false;             // it can create and remove MIG instances, so models that are cut may be on it
   std::string machine;                // id of the machine, whatever the node's name; empty: not known
+  Countables countables = {};         // what it has beside CPUs, memory and GPUs
 
   bool operator==(const NodeSpec&) const = default;
   static constexpr auto fields() {
@@ -65,7 +67,23 @@ struct NodeSpec {
                       field("memory_mib", &NodeSpec::memory_mib), field("numa_nodes", &NodeSpec::numa_nodes),
                       field("gpus", &NodeSpec::gpus), field("address", &NodeSpec::address),
                       field("containers", &NodeSpec::containers), field("images", &NodeSpec::images),
-                      field("cuts_gpus", &NodeSpec::cuts_gpus), field_if_set("machine", &NodeSpec::machine));
+                      field("cuts_gpus", &NodeSpec::cuts_gpus), field_if_set("machine", &NodeSpec::machine),
+                      field_if_set("countables", &NodeSpec::countables));
+  }
+};
+
+// What others use of a node: pods of another scheduler, or processes that berth did not start. berth starts nothing on
+// it, and evicts nothing for it. It may be more than the node has left beside berth's own tasks.
+struct ForeignUse {
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  std::vector<std::uint8_t> gpus;  // indexes on the node, ascending: those that others use, or that stand for as many
+  Countables countables;
+
+  bool operator==(const ForeignUse&) const = default;
+  static constexpr auto fields() {
+    return field_list(field("cpu_milli", &ForeignUse::cpu_milli), field("memory_mib", &ForeignUse::memory_mib),
+                      field("gpus", &ForeignUse::gpus), field("countables", &ForeignUse::countables));
   }
 };
 

@@ -38,9 +38,10 @@ enum class ReasonCode {
   kNuma,                   // it would fit without the NUMA policy of its tasks
   // It has an image. The nodes that run containers can never hold it; other nodes could.
   kContainers,
-  kPorts,   // it would fit, but another job uses its port there
-  kBudget,  // the budget of a queue on the path to the root is used up, and stops it
-  kGrant,   // the grant of a queue on the path to the root is used up or has ended, and stops it
+  kPorts,      // it would fit, but another job uses its port there
+  kBudget,     // the budget of a queue on the path to the root is used up, and stops it
+  kGrant,      // the grant of a queue on the path to the root is used up or has ended, and stops it
+  kCountable,  // it would fit, but too little of a countable is free on these nodes
 };
 
 // What holds of a reason code whatever the numbers are. One row per code, in the order of the enum.
@@ -102,6 +103,7 @@ inline constexpr auto kRows = std::to_array<ReasonInfo>({
     {Code::kPorts,                   "ports",                   false,   Places::kRule, false,   Park::kNot},
     {Code::kBudget,                  "budget",                  false,   Places::kNot,  false,   Park::kNot},
     {Code::kGrant,                   "grant",                   false,   Places::kNot,  false,   Park::kNot},
+    {Code::kCountable,               "countable",               false,   Places::kRoom, false,   Park::kOneGroup},
 });
 // clang-format on
 
@@ -174,6 +176,7 @@ struct Reason {
   // trust-domain, affinity, ports: a node where it would fit without `job`.
   // maintenance: a node that it may not use; `limit` and `used` are the begin and end of the window.
   // numa: `asked` GPUs (0: all of a node) are idle on each of `limit` nodes, but not as the policy requires.
+  // countable: a task asks for `asked` of `wish`; `node` has the most of it free, `limit`.
   // containers: of the `used` nodes that could hold a task, `limit` run containers.
   NodeId node;
   PlaceRule rule = PlaceRule::kJob;

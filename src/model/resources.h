@@ -20,6 +20,7 @@
 
 #include "base/checked.h"
 #include "base/fields.h"
+#include "model/countable.h"
 #include "model/ids.h"
 
 namespace berth {
@@ -118,6 +119,7 @@ struct TaskRequest {
   std::int32_t gpu_milli = 1000;        // per GPU
   std::vector<std::string> gpu_models;  // any of these; empty: any model
   std::string mig_profile;              // such as 1g.10gb; empty: no MIG instance
+  Countables countables = {};           // of its node
 
   bool is_share() const { return gpus == 1 && gpu_milli < kMilli; }
   std::int64_t total_gpu_milli() const { return std::int64_t{gpus} * gpu_milli; }
@@ -125,7 +127,8 @@ struct TaskRequest {
   static constexpr auto fields() {
     return field_list(field("cpu_milli", &TaskRequest::cpu_milli), field("memory_mib", &TaskRequest::memory_mib),
                       field("gpus", &TaskRequest::gpus), field("gpu_milli", &TaskRequest::gpu_milli),
-                      field("gpu_models", &TaskRequest::gpu_models), field("mig_profile", &TaskRequest::mig_profile));
+                      field("gpu_models", &TaskRequest::gpu_models), field("mig_profile", &TaskRequest::mig_profile),
+                      field_if_set("countables", &TaskRequest::countables));
   }
 };
 

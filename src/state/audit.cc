@@ -15,6 +15,7 @@ struct NodeSums {
   std::vector<std::int64_t> milli;
   std::vector<std::int64_t> nominated_milli;
   std::vector<GpuSlot> nominated;
+  std::map<std::string, CountableUse> countables;
   std::size_t tasks = 0;
   std::int32_t holders = 0;
   std::map<QueueId, std::int32_t> tenants;
@@ -75,6 +76,8 @@ std::optional<std::string> State::audit() const {
     if (job.spreads_with_others()) replicas.count(job.parent, placement.node, +1);
     sums.nominated_cpu += placement.cpu_milli;
     sums.nominated_memory += placement.memory_mib;
+    for (const auto& [countable, amount] : placement.countables) sums.countables[countable].nominated += amount;
+    ++sums.countables[std::string(kPodsCountable)].nominated;
     for (const std::uint8_t gpu : placement.gpus) {
       sums.nominated_milli[gpu] += placement.gpu_milli;
       if (const MigGeometry* mig = models_[nodes_[placement.node.index()].gpus[gpu].model.index()].mig) {
@@ -113,6 +116,8 @@ std::optional<std::string> State::audit() const {
         if (job.spreads_with_others()) replicas.count(job.parent, task.placement.node, +1);
         sums.cpu += task.placement.cpu_milli;
         sums.memory += task.placement.memory_mib;
+        for (const auto& [countable, amount] : task.placement.countables) sums.countables[countable].bound += amount;
+        ++sums.countables[std::string(kPodsCountable)].bound;
         for (const std::uint8_t gpu : task.placement.gpus) {
           sums.milli[gpu] += task.placement.gpu_milli;
           const MigGeometry* mig = models_[nodes_[task.placement.node.index()].gpus[gpu].model.index()].mig;
@@ -205,6 +210,12 @@ std::optional<std::string> State::audit() const {
     if (node.free_cpu_milli < 0 || node.free_memory_mib < 0) return name + "CPU or memory bound over capacity";
     if (node.nominated_cpu_milli != sums.nominated_cpu) return name + "nominated CPU differs";
     if (node.nominated_memory_mib != sums.nominated_memory) return name + "nominated memory differs";
+    for (std::size_t c = 0; c < node.countables.size(); ++c) {
+      const auto& [countable, amount] = node.spec.countables[c];
+      CountableUse use = nodes[node.id.index()].countables[countable];
+      use.foreign = amount_in(node.foreign.countables, countable);
+      if (node.countables[c] != use) return name + "what is used of " + countable + " differs";
+    }
     if (node.tasks.size() != sums.tasks) return name + "the set of tasks differs";
     if (node.holders != sums.holders) return name + "the number of tasks that hold something differs";
     if (std::map(node.tenants.begin(), node.tenants.end()) != sums.tenants) return name + "the queues on it differ";

@@ -23,12 +23,14 @@ struct SavedNode {
   std::vector<Timestamp> contact_losses;
   bool loss_deferred = false;
   Timestamp gone_at;
+  ForeignUse foreign = {};
   static constexpr auto fields() {
     return field_list(field("spec", &SavedNode::spec), field("status", &SavedNode::status),
                       field("cordoned", &SavedNode::cordoned), field("draining", &SavedNode::draining),
                       field("lease", &SavedNode::lease), field("cordon_why", &SavedNode::cordon_why),
                       field("contact_losses", &SavedNode::contact_losses),
-                      field("loss_deferred", &SavedNode::loss_deferred), field("gone_at", &SavedNode::gone_at));
+                      field("loss_deferred", &SavedNode::loss_deferred), field("gone_at", &SavedNode::gone_at),
+                      field_if_set("foreign", &SavedNode::foreign));
   }
 };
 
@@ -102,7 +104,7 @@ void State::write(Writer& out) const {
   out.put_varint(nodes_.size());
   for (const NodeState& node : nodes_) {
     out.put(SavedNode{node.spec, node.status, node.cordoned, node.draining, node.lease, node.cordon_why,
-                      node.contact_losses, node.loss_deferred, node.gone_at});
+                      node.contact_losses, node.loss_deferred, node.gone_at, node.foreign});
   }
   out.put_varint(jobs_.size());
   jobs_.for_each([&](const JobState& job) { out.put(job); });
@@ -214,6 +216,7 @@ Result<State> State::load(std::string_view bytes) {
     node.contact_losses = std::move(saved.contact_losses);
     node.loss_deferred = saved.loss_deferred;
     node.gone_at = saved.gone_at;
+    node.foreign = std::move(saved.foreign);
     ++state.nodes_by_status_[static_cast<std::size_t>(node.status)];
     if (node.loss_deferred) state.deferred_losses_.insert(node.id);
     state.install_node(node);

@@ -73,7 +73,7 @@ GpuFills::GpuFills(const NodeState& node) : count_(node.gpus.size()) {
 }
 
 NodeClassId NodeIndex::intern_class(const NodeState& node) {
-  const NodeClass wanted{node.pool, node.spec.taints, node.spec.containers};
+  const NodeClass wanted{node.pool, node.spec.taints, node.spec.containers, node.spec.countables};
   const auto found = std::find(classes_.begin(), classes_.end(), wanted);
   const auto index = static_cast<std::uint16_t>(found - classes_.begin());
   if (found == classes_.end()) {

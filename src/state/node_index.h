@@ -1,10 +1,10 @@
 #pragma once
 // NodeIndex: the nodes in groups of interchangeable nodes, for placement.
 //
-// A group holds the schedulable nodes of one class (pool, taints, containers) whose GPUs are in the same state: the
-// same multiset of (model, available share, trust domain of the shares). Whether GPUs fit is decided once per group.
-// Inside a group the nodes are sorted by available CPU, so that a look-up finds the tightest node that still fits.
-// Memory is checked node by node.
+// A group holds the schedulable nodes of one class (pool, taints, containers, countables) whose GPUs are in the same
+// state: the same multiset of (model, available share, trust domain of the shares). Whether GPUs fit is decided once
+// per group. Inside a group the nodes are sorted by available CPU, so that a look-up finds the tightest node that still
+// fits. Memory is checked node by node.
 //
 // Groups are listed by the GPU models of their nodes and by reach. The reach is the most that one task could get on a
 // node: a number of whole GPUs of one model, or the largest share of one GPU. So a task is compared only with groups
@@ -35,6 +35,7 @@ struct NodeClass {
   std::uint32_t pool = 0;
   std::vector<Taint> taints;
   bool containers = false;  // it runs containers
+  Countables countables;
   bool operator==(const NodeClass&) const = default;
 };
 

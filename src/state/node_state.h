@@ -32,6 +32,7 @@ struct GpuSlot {
   // Shares are nominated to several trust domains: the GPU takes no further shares of any.
   bool nominated_to_several = false;
   bool healthy = true;
+  bool foreign = false;                // others use it (ForeignUse)
   MigSlices slices = 0;                // MIG: bound slices
   std::uint64_t nominated_slices = 0;  // MIG, byte s: how often slice s is nominated or reserved
 
@@ -62,10 +63,21 @@ struct GpuSlot {
     return nominated_domain.valid() && (nominated_domain != domain || nominated_to_several);
   }
 
+  // Returns true if a task may have it once nothing is bound on it.
+  bool usable() const { return healthy && (!foreign || planted(Bug::kForeignIgnored)); }
+
   std::int32_t available_milli() const {
     const std::int32_t nominated = planted(Bug::kNominationIgnored) ? 0 : nominated_milli;
-    return healthy ? std::max(0, static_cast<std::int32_t>(free_milli) - nominated) : 0;
+    return usable() ? std::max(0, static_cast<std::int32_t>(free_milli) - nominated) : 0;
   }
+};
+
+// One countable of a node: what of it is bound, nominated, and used by others.
+struct CountableUse {
+  std::int64_t bound = 0;
+  std::int64_t nominated = 0;
+  std::int64_t foreign = 0;
+  bool operator==(const CountableUse&) const = default;
 };
 
 // The time span of a maintenance window, as each of its nodes stores it.
@@ -92,6 +104,8 @@ struct NodeState {
   std::int64_t nominated_cpu_milli = 0;
   std::int64_t nominated_memory_mib = 0;
   std::vector<GpuSlot> gpus;
+  std::vector<CountableUse> countables;             // of spec.countables, in their order
+  ForeignUse foreign;                               // what others use of it
   std::set<std::int32_t> ports;                     // master ports in use
   std::set<std::pair<JobId, std::uint32_t>> tasks;  // bound here and not exited
   std::multiset<ClosedSpan> maintenance;            // windows that are not over, the earliest first
@@ -105,9 +119,20 @@ struct NodeState {
   bool takes_tasks() const {
     return status == NodeStatus::kReady && maintained == 0 && (!cordoned || planted(Bug::kCordonIgnored));
   }
-  std::int64_t available_cpu_milli() const { return std::max<std::int64_t>(0, free_cpu_milli - nominated_cpu_milli); }
-  std::int64_t available_memory_mib() const {
-    return std::max<std::int64_t>(0, free_memory_mib - nominated_memory_mib);
+  // What is neither bound, nominated nor used by others. Less than 0 where others use what berth's tasks have.
+  std::int64_t spare_cpu_milli() const { return free_cpu_milli - nominated_cpu_milli - foreign_cpu_milli(); }
+  std::int64_t spare_memory_mib() const { return free_memory_mib - nominated_memory_mib - foreign_memory_mib(); }
+  std::int64_t available_cpu_milli() const { return std::max<std::int64_t>(0, spare_cpu_milli()); }
+  std::int64_t available_memory_mib() const { return std::max<std::int64_t>(0, spare_memory_mib()); }
+  std::int64_t foreign_cpu_milli() const { return planted(Bug::kForeignIgnored) ? 0 : foreign.cpu_milli; }
+  std::int64_t foreign_memory_mib() const { return planted(Bug::kForeignIgnored) ? 0 : foreign.memory_mib; }
+  // What an exclusive job is charged: all that others do not use.
+  std::int64_t own_cpu_milli() const { return std::max<std::int64_t>(0, spec.cpu_milli - foreign_cpu_milli()); }
+  std::int64_t own_memory_mib() const { return std::max<std::int64_t>(0, spec.memory_mib - foreign_memory_mib()); }
+  // Returns what is available of the countable at this place of spec.countables.
+  std::int64_t available_countable(std::size_t at) const {
+    const CountableUse& use = countables[at];
+    return std::max<std::int64_t>(0, spec.countables[at].second - use.bound - use.nominated - use.foreign);
   }
 };
 

@@ -39,7 +39,31 @@ void State::install_node(NodeState& node) {
     slot.healthy = gpu.healthy;
     node.gpus.push_back(slot);
   }
+  node.countables.assign(node.spec.countables.size(), {});
+  count_foreign(node);
 }
+
+// Marks what others use of the node. Countables that it does not name are passed over.
+void State::count_foreign(NodeState& node) {
+  for (GpuSlot& gpu : node.gpus) gpu.foreign = false;
+  for (const std::uint8_t index : node.foreign.gpus) node.gpus[index].foreign = true;
+  for (std::size_t c = 0; c < node.countables.size(); ++c)
+    node.countables[c].foreign = amount_in(node.foreign.countables, node.spec.countables[c].first);
+}
+
+namespace {
+
+// Calls `change` for each countable of the node that a task with this placement takes, with the amount.
+template <class Change>
+void each_countable(NodeState& node, const TaskPlacement& placement, Change&& change) {
+  for (std::size_t c = 0; c < node.countables.size(); ++c) {
+    const std::string& name = node.spec.countables[c].first;
+    const std::int64_t amount = name == kPodsCountable ? 1 : amount_in(placement.countables, name);
+    if (amount != 0) change(node.countables[c], amount);
+  }
+}
+
+}  // namespace
 
 void State::install_in_indexes(const NodeState& node) {
   node_index_.install(node);
@@ -128,13 +152,14 @@ void State::on(const NodeRegistered& event) {
   NodeState& node = node_mut(event.node);
   if (!fresh) count_capacity(node, -1);
   if (fresh || node.status == NodeStatus::kLost) node.idle_since = now_;
-  const bool same = !fresh && node.spec == event.spec;
+  const bool same = !fresh && node.spec == event.spec && node.foreign == event.foreign;
   node.lease = event.lease;
   set_status(node, NodeStatus::kReady);
   if (!same) {
     images_.forget(node.id, node.spec.images);
     identities_.forget(node.id, node.spec);
     node.spec = event.spec;
+    node.foreign = event.foreign;
     images_.enter(node.id, node.spec.images);
     install_node(node);
     presences_.forget(node.id);
@@ -246,6 +271,16 @@ void State::on(const GpuHealthChanged& event) {
   ++opportunity_;
 }
 
+void State::on(const ForeignUseChanged& event) {
+  NodeState& node = node_mut(event.node);
+  node.foreign = event.use;
+  count_foreign(node);
+  refresh_in_indexes(node.id);
+  mark_freed(node.id);
+  for (const JobId id : nominated_) unreconciled_.insert(id);
+  ++opportunity_;
+}
+
 // Images do not decide whether a job fits, so no class is activated.
 void State::on(const NodeImagesChanged& event) {
   NodeState& node = node_mut(event.node);
@@ -296,6 +331,10 @@ void State::bind_task(const JobState& job, const TaskPlacement& placement, int s
   node.free_memory_mib -= sign * placement.memory_mib;
   BERTH_CHECK(node.free_cpu_milli >= 0);
   BERTH_CHECK(node.free_memory_mib >= 0);
+  each_countable(node, placement, [sign](CountableUse& use, std::int64_t amount) {
+    use.bound += sign * amount;
+    BERTH_CHECK(use.bound >= 0);
+  });
   for (const std::uint8_t index : placement.gpus) {
     GpuSlot& gpu = node.gpus[index];
     gpu.free_milli = static_cast<std::int16_t>(gpu.free_milli - sign * placement.gpu_milli);
@@ -345,6 +384,7 @@ void State::nominate_task(const JobState& job, const TaskPlacement& placement, i
   if (job.spreads_with_others()) replica_places_.count(job.parent, node.id, sign);
   node.nominated_cpu_milli += sign * placement.cpu_milli;
   node.nominated_memory_mib += sign * placement.memory_mib;
+  each_countable(node, placement, [sign](CountableUse& use, std::int64_t amount) { use.nominated += sign * amount; });
   for (const std::uint8_t index : placement.gpus) {
     GpuSlot& gpu = node.gpus[index];
     gpu.nominated_milli = static_cast<std::int16_t>(gpu.nominated_milli + sign * placement.gpu_milli);

@@ -416,6 +416,7 @@ class State {
   void on(const NodeStatusChanged& event);
   void on(const NodeCordoned& event);
   void on(const GpuHealthChanged& event);
+  void on(const ForeignUseChanged& event);
   void on(const JobSubmitted& event);
   void on(const JobHoldChanged& event);
   void on(const JobPriorityChanged& event);
@@ -546,6 +547,7 @@ class State {
   TrustDomainId trust_domain_id(const std::string& name);
   std::uint32_t pool_index(const std::string& name);
   void install_node(NodeState& node);
+  static void count_foreign(NodeState& node);
   void enter_identity(const NodeState& node);
   void free_name(const NodeRegistered& event);
   void install_in_indexes(const NodeState& node);

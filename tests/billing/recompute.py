@@ -18,7 +18,7 @@ KINDS = ["floor-used", "floor-idle", "floor-lent", "lending-credit", "burst", "p
          "correction", "reported"]
 UNITS = {"gpu-hour": 1000 * HOUR, "mig-hour": 1000 * HOUR, "core-hour": 1000 * HOUR, "gib-hour": 1024 * HOUR, "none": 1,
          "reported": 1}
-ACCOUNTS = ["floor_used", "floor_idle", "floor_lent", "burst", "unowned", "drained", "failed", "capacity"]
+ACCOUNTS = ["floor_used", "floor_idle", "floor_lent", "burst", "unowned", "drained", "failed", "foreign", "capacity"]
 
 
 def milliseconds(text):
@@ -144,6 +144,7 @@ class Cluster:
         spec = event["spec"]
         node = self.nodes.setdefault(event["node"], {"gpus": [], "cordoned": False})
         node["pool"], node["status"] = spec["pool"], "ready"
+        node["foreign"] = set(event.get("foreign", {}).get("gpus", []))
         for i, gpu in enumerate(spec["gpus"]):
             if i == len(node["gpus"]):
                 node["gpus"].append(None)
@@ -158,6 +159,9 @@ class Cluster:
 
     def node_cordoned(self, event):
         self.nodes[event["node"]]["cordoned"] = event["cordoned"]
+
+    def foreign_use_changed(self, event):
+        self.nodes[event["node"]]["foreign"] = set(event["use"]["gpus"])
 
     def gpu_health_changed(self, event):
         self.nodes[event["node"]]["gpus"][event["gpu"]]["healthy"] = event["healthy"]
@@ -247,6 +251,8 @@ class Instant:
                 row["capacity"] += capacity
                 if not gpu["healthy"] or node["status"] != "ready":
                     row["failed"] += unused
+                elif i in node["foreign"]:
+                    row["foreign"] += unused
                 elif node["cordoned"]:
                     row["drained"] += unused
                 elif node["pool"] in self.cluster.burst_pools:

@@ -88,6 +88,7 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kBudgetIgnored, 100'000},
     {Bug::kMarkToldTwice, 100'000},
     {Bug::kMonthNotBegun, 100'000},
+    {Bug::kForeignIgnored, 20'000},
 });
 static_assert(kBounds.size() == berth::kBugNames.size() + 1);  // no bug at all is tried on both fleets
 

@@ -93,7 +93,7 @@ struct KubernetesWorld {
     cluster = Cluster(options);
     memory = {};
     state.jobs().for_each([&](const state::JobState& job) {
-      if (job.spec.comment.starts_with("kube/")) cluster.submitted(job.spec.comment, job.id, server.now);
+      if (!job.spec.source.cell.empty()) cluster.submitted(job.spec.source.key, job.id, server.now);
     });
     for (const Effect& effect : control::all_effects(state)) cluster.perform(effect, server.now);
     list();

@@ -104,7 +104,8 @@ json::object row_view(const billing::BillRow& row, billing::BillBy by) {
 json::object accounts_view(const billing::FleetAccounts& one) {
   return {{"gpu_model", one.model},       {"floor_used", one.floor_used}, {"floor_idle", one.floor_idle},
           {"floor_lent", one.floor_lent}, {"burst", one.burst},           {"unowned", one.unowned},
-          {"drained", one.drained},       {"failed", one.failed},         {"capacity", one.capacity}};
+          {"drained", one.drained},       {"failed", one.failed},         {"foreign", one.foreign},
+          {"capacity", one.capacity}};
 }
 
 // What the month would cost if it went on as it did since it began, or since the cluster did. What was reported or

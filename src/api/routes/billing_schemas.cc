@@ -122,6 +122,7 @@ Schema bill() {
                                   {"unowned", integer("Backs no guarantee, and is not used.")},
                                   {"drained", integer("Not used, on a cordoned node.")},
                                   {"failed", integer("Not used, and unhealthy or out of contact.")},
+                                  {"foreign", integer("Not used, and others than berth use it.")},
                                   {"capacity", integer("The sum.")}});
   return object("A bill.",
                 {{"month", text("The month.")},

@@ -116,6 +116,8 @@ Schema of_key(const document::JobKey& key) {
       return words(says);
     case KeyKind::kPairs:
       return values(says);
+    case KeyKind::kCounts:
+      return map(says, within(integer("How much."), key.form));
     case KeyKind::kIntegers:
       return list(says, within(integer("One of them."), key.form));
     case KeyKind::kSignal:

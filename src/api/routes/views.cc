@@ -69,6 +69,7 @@ json::object gpu_view(const ShownNode& shown, std::size_t index) {
                     {"numa", gpu.numa},
                     {"nvlink_island", gpu.nvlink_island},
                     {"healthy", slot.healthy},
+                    {"foreign", slot.foreign},
                     {"simulated", gpu.simulated},
                     {"free", from_thousandths(slot.free_milli)},
                     {"nominated", from_thousandths(slot.nominated_milli)},
@@ -99,10 +100,35 @@ json::array spans_view(const NodeState& node) {
   return view;
 }
 
-std::int64_t healthy_free_milli(const NodeState& node) {
+std::int64_t usable_free_milli(const NodeState& node) {
   std::int64_t milli = 0;
-  for (const state::GpuSlot& slot : node.gpus) milli += slot.healthy ? slot.free_milli : 0;
+  for (const state::GpuSlot& slot : node.gpus) milli += slot.usable() ? slot.free_milli : 0;
   return milli;
+}
+
+json::array countables_view(const NodeState& node) {
+  json::array view;
+  for (std::size_t c = 0; c < node.countables.size(); ++c) {
+    const auto& [name, amount] = node.spec.countables[c];
+    const state::CountableUse& use = node.countables[c];
+    const std::int64_t free = std::max<std::int64_t>(0, amount - use.bound - use.foreign);
+    view.push_back(json::object{{"name", name}, {"amount", amount}, {"free", free}, {"foreign", use.foreign}});
+  }
+  return view;
+}
+
+json::object foreign_view(const NodeState& node) {
+  return {{"gpus", node.foreign.gpus.size()},
+          {"cpus", from_thousandths(node.foreign.cpu_milli)},
+          {"memory_mib", node.foreign.memory_mib}};
+}
+
+// What neither berth's tasks nor others use.
+std::int64_t free_cpu_milli(const NodeState& node) {
+  return std::max<std::int64_t>(0, node.free_cpu_milli - node.foreign.cpu_milli);
+}
+std::int64_t free_memory_mib(const NodeState& node) {
+  return std::max<std::int64_t>(0, node.free_memory_mib - node.foreign.memory_mib);
 }
 
 struct FleetSums {
@@ -110,6 +136,7 @@ struct FleetSums {
   std::int64_t free_milli = 0;
   std::int64_t allocated_milli = 0;
   std::int64_t unhealthy = 0;
+  std::int64_t foreign = 0;
 };
 
 FleetSums sum_fleet(const State& state) {
@@ -119,9 +146,10 @@ FleetSums sum_fleet(const State& state) {
     for (const state::GpuSlot& slot : node.gpus) {
       ++sums.gpus;
       sums.unhealthy += slot.healthy ? 0 : 1;
+      sums.foreign += slot.foreign ? 1 : 0;
       sums.allocated_milli += kMilli - slot.free_milli;
     }
-    sums.free_milli += healthy_free_milli(node);
+    sums.free_milli += usable_free_milli(node);
   }
   return sums;
 }
@@ -194,12 +222,14 @@ json::object node_view(const ShownNode& shown) {
           {"taints", taints_view(node.spec.taints)},
           {"topology", json::array(shown.domains.begin(), shown.domains.end())},
           {"cpus", from_thousandths(node.spec.cpu_milli)},
-          {"cpus_free", from_thousandths(node.free_cpu_milli)},
+          {"cpus_free", from_thousandths(free_cpu_milli(node))},
           {"memory_mib", node.spec.memory_mib},
-          {"memory_free_mib", node.free_memory_mib},
+          {"memory_free_mib", free_memory_mib(node)},
           {"gpus", std::move(gpus)},
           {"gpus_total", node.gpus.size()},
-          {"gpus_free", from_thousandths(healthy_free_milli(node))},
+          {"gpus_free", from_thousandths(usable_free_milli(node))},
+          {"foreign", foreign_view(node)},
+          {"countables", countables_view(node)},
           {"tasks", std::move(tasks)},
           {"containers", node.spec.containers},
           {"image_count", node.spec.images.size()},
@@ -351,6 +381,7 @@ json::object cluster_view(const View& view, const ServerFacts& facts) {
           {"gpus_free", from_thousandths(fleet.free_milli)},
           {"gpus_allocated", from_thousandths(fleet.allocated_milli)},
           {"gpus_unhealthy", fleet.unhealthy},
+          {"gpus_foreign", fleet.foreign},
           {"jobs_pending", state.jobs().size() - running - state.children().size()},
           {"jobs_running", static_cast<std::int64_t>(running) - stopping},
           {"jobs_stopping", stopping},
@@ -367,9 +398,11 @@ json::object usage_view(const UsageReport& report, bool simulated_gpus) {
           {"items", std::move(items)},
           {"idle_gpu_seconds", from_millionths(report.idle_gpu_milli_ms)},
           {"down_gpu_seconds", from_millionths(report.down_gpu_milli_ms)},
+          {"foreign_gpu_seconds", from_millionths(report.foreign_gpu_milli_ms)},
           {"capacity_gpu_seconds", from_millionths(report.capacity_gpu_milli_ms)},
           {"idle_gpu_milli_ms", report.idle_gpu_milli_ms},
           {"down_gpu_milli_ms", report.down_gpu_milli_ms},
+          {"foreign_gpu_milli_ms", report.foreign_gpu_milli_ms},
           {"capacity_gpu_milli_ms", report.capacity_gpu_milli_ms},
           {"simulated_gpus", simulated_gpus}};
 }

@@ -148,7 +148,7 @@ void FakeBackend::speak_again(std::uint32_t index, Timestamp now) {
   Node& node = nodes_[index];
   node.in_contact = true;
   node.standing = Standing::kReady;
-  arrived_.push_back(RegisterNode{node.spec});
+  arrived_.push_back(RegisterNode{node.spec, node.foreign});
   for (Command& command : std::exchange(node.withheld, {})) post(std::move(command), now);
   for (const Effect& effect : std::exchange(node.waiting, {})) perform(effect, now);
 }
@@ -189,7 +189,7 @@ void FakeBackend::rename_node(const std::string& name, const std::string& fresh,
   BERTH_CHECK(nodes_[index].in_contact);
   names_.emplace(fresh, index);
   nodes_[index].spec.name = fresh;
-  post(RegisterNode{nodes_[index].spec}, now);
+  post(RegisterNode{nodes_[index].spec, nodes_[index].foreign}, now);
 }
 
 // Reports about nodes keep their order, so this one is neither delayed nor repeated. A silent node reports the health
@@ -199,6 +199,15 @@ bool FakeBackend::set_gpu_health(const std::string& name, std::uint8_t gpu, bool
   if (gpu >= node.spec.gpus.size() || node.spec.gpus[gpu].healthy == healthy) return false;
   node.spec.gpus[gpu].healthy = healthy;
   if (node.in_contact) post(ReportGpuHealth{name, gpu, healthy, "reported"}, now);
+  return true;
+}
+
+// A silent node reports it when it registers.
+bool FakeBackend::set_foreign(const std::string& name, ForeignReport use, Timestamp now) {
+  Node& node = nodes_[index_of(name)];
+  if (node.foreign == use) return false;
+  node.foreign = std::move(use);
+  if (node.in_contact) post(ReportForeignUse{name, node.foreign}, now);
   return true;
 }
 
@@ -250,7 +259,7 @@ void FakeBackend::reconnect(Timestamp now) {
   for (Node& node : nodes_) {
     switch (node.standing) {
       case Standing::kReady:
-        arrived_.push_back(RegisterNode{node.spec});
+        arrived_.push_back(RegisterNode{node.spec, node.foreign});
         break;
       case Standing::kUnknown:
         arrived_.push_back(ReportNodeStatus{node.spec.name, NodeStatus::kUnknown, "no contact"});

@@ -111,6 +111,9 @@ class FakeBackend {
   void fence_node(const std::string& node, Timestamp now);
   // Returns false if the GPU has that health already, or if the node has no such GPU.
   bool set_gpu_health(const std::string& node, std::uint8_t gpu, bool healthy, Timestamp now);
+  // Sets all that others use of the node. Returns false if nothing changes.
+  bool set_foreign(const std::string& node, ForeignReport use, Timestamp now);
+  const ForeignReport& foreign_of(const std::string& node) const { return nodes_[index_of(node)].foreign; }
   // Sets all images of the node, sorted. Returns false if nothing changes.
   bool set_images(const std::string& node, std::vector<std::string> images, Timestamp now);
   // Ends every live execution of a job as if the program had exited by itself. Returns false if there is none.
@@ -135,6 +138,7 @@ class FakeBackend {
   enum class Standing { kReady, kUnknown, kLost };
   struct Node {
     NodeSpec spec;
+    ForeignReport foreign;
     bool alive = true;
     bool in_contact = true;
     Standing standing = Standing::kReady;

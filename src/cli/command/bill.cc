@@ -50,10 +50,10 @@ Table bill_rows_table(const Json& bill) {
 }
 
 std::string fleet_text(const Json& bill, std::size_t width) {
-  constexpr std::array kAccounts = {"floor_used", "floor_idle", "floor_lent", "burst",
-                                    "unowned",    "drained",    "failed",     "capacity"};
+  constexpr std::array kAccounts = {"floor_used", "floor_idle", "floor_lent", "burst",   "unowned",
+                                    "drained",    "failed",     "foreign",    "capacity"};
   std::vector<Column> columns{{"GPU MODEL", Align::kLeft, true}};
-  for (const char* title : {"USED", "IDLE", "LENT", "BURST", "UNOWNED", "DRAINED", "FAILED", "CAPACITY"})
+  for (const char* title : {"USED", "IDLE", "LENT", "BURST", "UNOWNED", "DRAINED", "FAILED", "FOREIGN", "CAPACITY"})
     columns.push_back({title, Align::kRight});
   Table table(std::move(columns));
   for (const Json& one : items(bill, "fleet")) {

@@ -972,6 +972,11 @@ TEST_CASE("events: told in words, and those of a kind to come by their fields") 
         "job 7 attempt 1 is ordered to move off 1 node, even if its work is lost by op");
   CHECK(words(R"({"kind": "node-images-changed", "node": 0, "pulled": ["a", "b"], "dropped": ["c"]})") ==
         "node 0 has pulled a, b and has dropped c");
+  CHECK(
+      words(R"({"kind": "foreign-use-changed", "node": 0, "use": {"cpu_milli": 1500, "memory_mib": 2048, "gpus": [6, 7],
+                  "countables": {"pods": 3}}})") == "node 0: others use 2 GPUs, 1.5 CPUs, 2GiB, 3 pods");
+  CHECK(words(R"({"kind": "foreign-use-changed", "node": 0, "use": {"cpu_milli": 0, "memory_mib": 0, "gpus": [],
+                  "countables": {}}})") == "node 0: others use nothing");
   CHECK(words(R"({"kind": "job-finished", "job": 7, "outcome": "failed", "code": 3, "message": "m"})") ==
         "job 7 failed, code 3: m");
   CHECK(words(R"({"seq": 1, "time": "T", "kind": "new", "job": 7, "x": {"y": 1}})") == "job=7 x={\"y\": 1}");

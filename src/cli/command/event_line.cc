@@ -106,6 +106,21 @@ std::string images_changed(const Json& event) {
          (pulled.empty() || dropped.empty() ? "" : " and") + (dropped.empty() ? "" : " has dropped " + dropped);
 }
 
+std::string foreign_use_changed(const Json& event) {
+  const Json& use = at(event, "use");
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? ": others use " : ", ") + part; };
+  if (const std::size_t gpus = items(use, "gpus").size(); gpus > 0)
+    add(std::to_string(gpus) + (gpus == 1 ? " GPU" : " GPUs"));
+  if (const std::int64_t cpus = integer(use, "cpu_milli"); cpus > 0)
+    add(document::milli_text(cpus) + (cpus == 1000 ? " CPU" : " CPUs"));
+  if (const std::int64_t memory = integer(use, "memory_mib"); memory > 0) add(document::memory_text(memory));
+  if (const auto* countables = at(use, "countables").if_object()) {
+    for (const auto& one : *countables) add(show(one.value()) + " " + std::string(one.key()));
+  }
+  return node(event) + (text.empty() ? ": others use nothing" : text);
+}
+
 std::string changed_limits(const Json& event) {
   std::string text;
   for (const Json& limit : items(event, "limits")) text += (text.empty() ? " " : ", ") + show(limit, "key");
@@ -170,6 +185,7 @@ constexpr std::array kTellings{
                      colon(show(e, "why"));
             }},
     Telling{"node-images-changed", &images_changed},
+    Telling{"foreign-use-changed", &foreign_use_changed},
     Telling{"clock-confirmed", &clock_confirmed},
     Telling{"queue-changed", &queue_changed},
     Telling{"queue-change-ended", &queue_change_ended},

@@ -48,6 +48,13 @@ std::string unhealthy(const Json& node) {
   return count == 0 ? "" : ", " + std::to_string(count) + " unhealthy";
 }
 
+// GPUs that pods of another scheduler or processes of others use.
+std::string foreign(const Json& node) {
+  std::int64_t count = 0;
+  for (const Json& gpu : items(node, "gpus")) count += is_true(gpu, "foreign") ? 1 : 0;
+  return count == 0 ? "" : ", " + std::to_string(count) + " foreign";
+}
+
 std::string taints(const Json& node) {
   std::vector<std::string> parts;
   for (const Json& taint : items(node, "taints")) {
@@ -93,13 +100,14 @@ std::string list_table(const boost::json::array& nodes, Format format, std::size
   }
   Table table(columns);
   for (const Json& node : nodes) {
-    std::vector<std::string> cells{show(node, "name"),
-                                   condition(node),
-                                   of_total(show(node, "gpus_free"), show(node, "gpus_total")) + unhealthy(node),
-                                   of_total(show(node, "cpus_free"), show(node, "cpus")),
-                                   of_total(memory(node, "memory_free_mib"), memory(node, "memory_mib")),
-                                   std::to_string(items(node, "tasks").size()),
-                                   models(node)};
+    std::vector<std::string> cells{
+        show(node, "name"),
+        condition(node),
+        of_total(show(node, "gpus_free"), show(node, "gpus_total")) + unhealthy(node) + foreign(node),
+        of_total(show(node, "cpus_free"), show(node, "cpus")),
+        of_total(memory(node, "memory_free_mib"), memory(node, "memory_mib")),
+        std::to_string(items(node, "tasks").size()),
+        models(node)};
     if (wide) {
       for (const char* name : {"pool", "cell", "lease"}) cells.push_back(show(node, name));
       cells.push_back(taints(node));
@@ -119,12 +127,25 @@ std::string list_table(const boost::json::array& nodes, Format format, std::size
 std::string gpu_state(const Json& gpu) {
   if (at(gpu, "healthy").is_bool() && !is_true(gpu, "healthy")) return "unhealthy";
   const double free = number(gpu, "free");
+  if (is_true(gpu, "foreign")) return free < 1 ? "in use, foreign too" : "foreign";
   if (free >= 1) return number(gpu, "nominated") > 0 ? "nominated" : "free";
   return free > 0 ? show(gpu, "free") + " free" : "in use";
 }
 
 // Of the last hour.
 std::string gpu_utilization(const Json& gpu) { return has(gpu, "driven_pct") ? percent_text(gpu, "driven_pct") : "-"; }
+
+// "Others use 2 CPUs and 1GiB of it.", and one line for each countable.
+std::string beside_text(const Json& node) {
+  std::string text;
+  const Json& others = at(node, "foreign");
+  if (number(others, "cpus") > 0 || integer(others, "memory_mib") > 0)
+    text += "\nOthers use " + show(others, "cpus") + " CPUs and " + memory(others, "memory_mib") + " of it.\n";
+  Table table({{"COUNTABLE", Align::kLeft, true}, {"FREE", Align::kRight}, {"FOREIGN", Align::kRight}});
+  for (const Json& one : items(node, "countables"))
+    table.add({show(one, "name"), of_total(show(one, "free"), show(one, "amount")), show(one, "foreign")});
+  return text + (table.empty() ? "" : "\n" + table.text(0));
+}
 
 // What a node that runs containers has, one image a line.
 std::string images_text(const Json& node) {
@@ -152,7 +173,8 @@ std::string detail(const Json& node, Format format, std::size_t width) {
     table.add({show(gpu, "index"), gpu_state(gpu), gpu_utilization(gpu), joined(at(gpu, "jobs"), ","), model_of(gpu),
                memory(gpu, "memory_mib"), show(gpu, "nvlink_island"), show(gpu, "numa"), show(gpu, "uuid")});
   }
-  return list_table({node}, format, width) + (table.empty() ? "" : "\n" + table.text(width)) + images_text(node);
+  return list_table({node}, format, width) + (table.empty() ? "" : "\n" + table.text(width)) + beside_text(node) +
+         images_text(node);
 }
 
 }  // namespace

@@ -113,6 +113,8 @@ std::string usage_table(const Json& report, const std::string& by, std::size_t w
   add({"used in all"}, sum, sum.total());
   add({"idle"}, {}, gpu_time(report, "idle_gpu_milli_ms", "idle_gpu_seconds"));
   add({"down"}, {}, gpu_time(report, "down_gpu_milli_ms", "down_gpu_seconds"));
+  if (const auto foreign = gpu_time(report, "foreign_gpu_milli_ms", "foreign_gpu_seconds"); foreign != 0)
+    add({"used by others"}, {}, foreign);
   add({"capacity"}, {}, capacity);
   const std::string mark = is_true(report, "simulated_gpus") ? " (simulated GPUs)" : "";
   return clock_text(show(report, "from")) + " to " + clock_text(show(report, "to")) + mark + "\n\n" + table.text(width);
@@ -129,6 +131,8 @@ std::string usage_csv(const Json& report) {
   const std::string some = is_true(report, "simulated_gpus") ? ",true\r\n" : ",false\r\n";
   csv += ",,,idle," + seconds_text(gpu_time(report, "idle_gpu_milli_ms", "idle_gpu_seconds")) + some;
   csv += ",,,down," + seconds_text(gpu_time(report, "down_gpu_milli_ms", "down_gpu_seconds")) + some;
+  if (const auto foreign = gpu_time(report, "foreign_gpu_milli_ms", "foreign_gpu_seconds"); foreign != 0)
+    csv += ",,,foreign," + seconds_text(foreign) + some;
   csv += ",,,capacity," + seconds_text(gpu_time(report, "capacity_gpu_milli_ms", "capacity_gpu_seconds")) + some;
   return csv;
 }

@@ -121,7 +121,7 @@ std::int64_t stranded_milli(const State& state, const Tally& tally) {
   std::int64_t sum = 0;
   for (const auto& [node, beyond] : tally.beyond_milli) {
     std::int64_t idle = 0;
-    for (const state::GpuSlot& gpu : state.node(node).gpus) idle += gpu.healthy ? gpu.free_milli : 0;
+    for (const state::GpuSlot& gpu : state.node(node).gpus) idle += gpu.usable() ? gpu.free_milli : 0;
     sum += std::min(beyond, idle);
   }
   return sum;

@@ -85,7 +85,7 @@ NodeSpec like_all(const State& state, const std::vector<NodeId>& nodes) {
 }
 
 bool may_be_idle(const NodeState& node) {
-  return node.status == NodeStatus::kReady && node.maintained == 0 && node.holders == 0;
+  return node.status == NodeStatus::kReady && node.maintained == 0 && node.holders == 0 && node.foreign.gpus.empty();
 }
 
 // A job that is nominated on the node or will move there, or none().
@@ -132,7 +132,7 @@ class Wanting {
   JobId of(const NodeState& node) {
     if (const auto found = starting_.find(node.id); found != starting_.end()) return found->second;
     if (!node.takes_tasks()) return JobId::none();
-    const bool well = std::all_of(node.gpus.begin(), node.gpus.end(), [](const auto& gpu) { return gpu.healthy; });
+    const bool well = std::all_of(node.gpus.begin(), node.gpus.end(), [](const auto& gpu) { return gpu.usable(); });
     for (std::size_t i = 0; i < asks_.size(); ++i) {
       const auto& [job, ask] = asks_[i];
       if (refused_[i]) continue;
@@ -186,7 +186,7 @@ void keep_guaranteed(const State& state, Capacity& capacity) {
     while (!free.empty()) {
       const auto healthy = [&](const IdleNode* idle) {
         std::map<GpuModelId, std::int64_t> count;
-        for (const state::GpuSlot& gpu : state.node(idle->node).gpus) count[gpu.model] += gpu.healthy ? 1 : 0;
+        for (const state::GpuSlot& gpu : state.node(idle->node).gpus) count[gpu.model] += gpu.usable() ? 1 : 0;
         return count;
       };
       const auto counted = healthy(free.front());

@@ -130,11 +130,12 @@ void GuaranteeCoverage::add(const NodeState& node, std::int64_t count) {
   const bool all = of_ == Of::kGuarantees;
   for (const state::GpuSlot& gpu : node.gpus) {
     const std::int64_t milli = all ? kMilli : std::max<std::int64_t>(0, gpu.available_milli());
-    if (gpu.healthy) gpus_.cells[node.pool * state_.gpu_models().size() + gpu.model.index()] += count * milli;
+    if (gpu.usable()) gpus_.cells[node.pool * state_.gpu_models().size() + gpu.model.index()] += count * milli;
   }
-  cpus_.cells[node.pool] += count * (all ? node.spec.cpu_milli : std::max<std::int64_t>(0, node.available_cpu_milli()));
+  cpus_.cells[node.pool] +=
+      count * (all ? node.own_cpu_milli() : std::max<std::int64_t>(0, node.available_cpu_milli()));
   memory_.cells[node.pool] +=
-      count * (all ? node.spec.memory_mib : std::max<std::int64_t>(0, node.available_memory_mib()));
+      count * (all ? node.own_memory_mib() : std::max<std::int64_t>(0, node.available_memory_mib()));
 }
 
 std::int64_t GuaranteeCoverage::asked(const QueueState& queue, std::size_t dim) const {

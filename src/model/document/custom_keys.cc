@@ -82,6 +82,22 @@ Node ports_node(JobSource from) {
   return list;
 }
 
+void read_countables(const Value& value, JobTarget to) {
+  Countables& countables = to.group.request.countables;
+  value.each_entry([&](const Entry& entry, const Value& amount) {
+    if (entry.key == kPodsCountable) return amount.refuse("each task takes one of 'pods'; leave it out");
+    countables.emplace_back(entry.key, amount.integer(1, kMaxCountable));
+  });
+  std::sort(countables.begin(), countables.end());
+}
+Node countables_node(JobSource from) {
+  const Countables& countables = from.group.request.countables;
+  if (countables.empty()) return {};
+  Node map = map_node();
+  for (const auto& [name, amount] : countables) map.set(name, integer_node(amount));
+  return map;
+}
+
 void read_dependencies(const Value& value, DependencyKind kind, JobSpec& spec) {
   const auto add = [&](const Value& id) {
     const std::int64_t number = id.integer(0, std::numeric_limits<std::int64_t>::max());

@@ -32,6 +32,10 @@ Node signal_node(JobSource from);
 void read_ports(const Value& value, JobTarget to);
 Node ports_node(JobSource from);
 
+// countables: names of what a node has, with amounts.
+void read_countables(const Value& value, JobTarget to);
+Node countables_node(JobSource from);
+
 // after, afterok, afterany: one job or a list, into one member with their kind.
 void read_dependencies(const Value& value, DependencyKind kind, JobSpec& spec);
 Node dependencies_node(DependencyKind kind, const JobSpec& spec);

@@ -32,6 +32,7 @@ enum class KeyKind {
   kWord,      // one of `words`
   kTexts,     // a list; a single text stands for a list of one
   kPairs,     // a map of texts
+  kCounts,    // a map of names to integers, each within `low` to `high`
   kIntegers,  // a list, each within `low` to `high`
   kSignal,    // SIGUSR1, USR1 or 10
   kJobIds,    // one or a list

@@ -302,7 +302,7 @@ class Renewal {
           return node.takes_tasks() && std::all_of(placement.gpus.begin(), placement.gpus.end(), [&](std::uint8_t gpu) {
                    const state::GpuSlot& slot = node.gpus[gpu];
                    const auto& model = round_.state.gpu_models()[slot.model.index()];
-                   return slot.healthy && (spec.exclusive || accepts(spec.groups[placement.group].request, model));
+                   return slot.usable() && (spec.exclusive || accepts(spec.groups[placement.group].request, model));
                  });
         });
     round_.transaction.rollback_to(mark);
@@ -336,15 +336,15 @@ class Renewal {
   bool crowds_out(const std::vector<TaskPlacement>& starting, const BackfillReservation& hold) const {
     return std::any_of(starting.begin(), starting.end(), [&](const TaskPlacement& one) {
       const state::NodeState& node = round_.state.node(one.node);
-      std::int64_t cpu_milli = node.spec.cpu_milli;
-      std::int64_t memory_mib = node.spec.memory_mib;
+      std::int64_t cpu_milli = node.own_cpu_milli();
+      std::int64_t memory_mib = node.own_memory_mib();
       const auto take = [&](const TaskPlacement& placement) {
         if (placement.node != one.node) return;
         cpu_milli -= placement.cpu_milli;
         memory_mib -= placement.memory_mib;
       };
       std::for_each(hold.placements.begin(), hold.placements.end(), take);
-      if (cpu_milli == node.spec.cpu_milli && memory_mib == node.spec.memory_mib) return false;
+      if (cpu_milli == node.own_cpu_milli() && memory_mib == node.own_memory_mib()) return false;
       std::for_each(starting.begin(), starting.end(), take);
       for (const auto& [id, task] : node.tasks) {
         const JobState& other = *round_.state.job(id);

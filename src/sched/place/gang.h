@@ -51,6 +51,10 @@ class Gang {
   SearchStats& work() { return work_; }
   // Ignores the group's NUMA policy from now on. For explaining a refusal.
   void set_numa_aside(std::size_t group) { asks_[group].numa = NumaPolicy::kBestEffort; }
+  // Ignores countables from now on. For explaining a refusal.
+  void set_countables_aside() {
+    for (TaskRequirements& ask : asks_) sched::set_countables_aside(ask);
+  }
   // Ignores planned maintenance from now on. Nodes where maintenance has begun stay closed.
   void set_windows_aside() {
     for (TaskRequirements& ask : asks_) ask.stay.reset();

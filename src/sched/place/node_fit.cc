@@ -26,7 +26,9 @@ bool tolerates(const TaskGroup& group, const std::vector<Taint>& taints) {
   });
 }
 
-bool usable_gpu(const GpuSlot& gpu, ModelMask models) { return gpu.healthy && (models >> gpu.model.index() & 1U) != 0; }
+bool usable_gpu(const GpuSlot& gpu, ModelMask models) {
+  return gpu.usable() && (models >> gpu.model.index() & 1U) != 0;
+}
 
 bool takes_share(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken, std::uint8_t index) {
   const GpuSlot& gpu = node.gpus[index];
@@ -112,21 +114,34 @@ std::vector<std::uint8_t> pick_whole(const TaskRequirements& ask, const NodeStat
 }
 
 bool untouched(const NodeState& node) {
-  return node.holders == 0 && node.available_cpu_milli() == node.spec.cpu_milli &&
-         node.available_memory_mib() == node.spec.memory_mib &&
+  return node.holders == 0 && node.available_cpu_milli() == node.own_cpu_milli() &&
+         node.available_memory_mib() == node.own_memory_mib() &&
          std::all_of(node.gpus.begin(), node.gpus.end(),
-                     [](const GpuSlot& gpu) { return !gpu.healthy || gpu.available_milli() == kMilli; });
+                     [](const GpuSlot& gpu) { return !gpu.usable() || gpu.available_milli() == kMilli; });
 }
 
-// An exclusive job is charged the whole node.
+// An exclusive job is charged the whole node, less what others use of it.
 void take_all(const NodeState& node, TaskPlacement& placement) {
-  placement.cpu_milli = node.spec.cpu_milli;
-  placement.memory_mib = node.spec.memory_mib;
+  placement.cpu_milli = node.own_cpu_milli();
+  placement.memory_mib = node.own_memory_mib();
   placement.gpus.clear();
   placement.gpu_milli = kMilli;
   placement.slices = 0;
   for (std::uint8_t g = 0; g < node.gpus.size(); ++g) {
-    if (node.gpus[g].healthy) placement.gpus.push_back(g);
+    if (node.gpus[g].usable()) placement.gpus.push_back(g);
+  }
+}
+
+// Adds the amounts `sign` times. Amounts that become zero are taken out.
+void add_amounts(Countables& sum, const Countables& more, int sign) {
+  for (const auto& [name, amount] : more) {
+    const auto at = std::lower_bound(sum.begin(), sum.end(), name,
+                                     [](const auto& one, const std::string& wanted) { return one.first < wanted; });
+    if (at == sum.end() || at->first != name) {
+      sum.insert(at, {name, sign * amount});
+    } else if ((at->second += sign * amount) == 0) {
+      sum.erase(at);
+    }
   }
 }
 
@@ -137,6 +152,7 @@ void NodeDelta::add(const TaskPlacement& placement) {
   memory_mib += placement.memory_mib;
   for (const std::uint8_t gpu : placement.gpus) milli[gpu] += placement.gpu_milli;
   for (const std::uint8_t gpu : placement.gpus) slices[gpu] |= placement.slices;
+  add_amounts(countables, placement.countables, +1);
   ++tasks;
 }
 
@@ -145,6 +161,7 @@ void NodeDelta::remove(const TaskPlacement& placement) {
   memory_mib -= placement.memory_mib;
   for (const std::uint8_t gpu : placement.gpus) milli[gpu] -= placement.gpu_milli;
   for (const std::uint8_t gpu : placement.gpus) slices[gpu] &= static_cast<MigSlices>(~placement.slices);
+  add_amounts(countables, placement.countables, -1);
   --tasks;
 }
 
@@ -179,6 +196,7 @@ std::int64_t slots_when_empty(const TaskRequirements& ask, const state::NodeShap
     }
     slots = std::min(slots, usable);
   }
+  if (!ask.class_slots.empty()) slots = std::min(slots, ask.class_slots[shape.node_class.index()]);
   const bool parted = shape.numa_domains > 1 && ask.numa == NumaPolicy::kSingleNumaNode;
   if (ask.exclusive && parted) return 0;
   return ask.exclusive ? std::min<std::int64_t>(slots, 1) : slots;
@@ -199,10 +217,10 @@ namespace {
 
 bool counts_at_most(const NodeState& node, const Amounts& most) {
   Amounts counts;
-  counts[kDimCpu] = node.spec.cpu_milli;
-  counts[kDimMemory] = node.spec.memory_mib;
+  counts[kDimCpu] = node.own_cpu_milli();
+  counts[kDimMemory] = node.own_memory_mib();
   for (const GpuSlot& gpu : node.gpus) {
-    if (!gpu.healthy) continue;
+    if (!gpu.usable()) continue;
     counts[kDimGpu] += kMilli;
     counts[dim_of(gpu.model)] += kMilli;
   }
@@ -214,12 +232,41 @@ bool counts_at_most(const NodeState& node, const Amounts& most) {
 
 }  // namespace
 
+bool has_countables(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
+  if (ask.class_slots.empty()) return true;
+  const Countables& wanted = ask.group.request.countables;
+  std::size_t named = 0;
+  for (std::size_t c = 0; c < node.countables.size(); ++c) {
+    const std::string& name = node.spec.countables[c].first;
+    const bool pods = name == kPodsCountable;
+    const std::int64_t need = pods ? 1 : amount_in(wanted, name);
+    if (need == 0) continue;
+    if (!pods) ++named;
+    const std::int64_t used = pods ? taken.tasks : amount_in(taken.countables, name);
+    if (node.available_countable(c) - used < need) return false;
+  }
+  return named == wanted.size();
+}
+
+bool has_countables(const NodeState& node, const NodeDelta& taken) {
+  std::size_t named = 0;
+  for (std::size_t c = 0; c < node.countables.size(); ++c) {
+    const std::string& name = node.spec.countables[c].first;
+    const bool pods = name == kPodsCountable;
+    const std::int64_t used = pods ? taken.tasks : amount_in(taken.countables, name);
+    if (!pods && used > 0) ++named;
+    if (used > node.available_countable(c)) return false;
+  }
+  return named == taken.countables.size();
+}
+
 bool suits(const TaskRequirements& ask, const NodeState& node) {
   return has_labels(ask.group, node.spec) && !closing(ask, node) && (!ask.most || counts_at_most(node, *ask.most));
 }
 
 bool passes(const TaskRequirements& ask, const NodeState& node) {
   if (judged_by_node(ask) && !suits(ask, node)) return false;
+  if (!has_countables(ask, node, {})) return false;
   return !is_strict(ask.numa) || ask.exclusive || !pick_whole(ask, node, {}).empty();
 }
 
@@ -254,6 +301,25 @@ std::vector<bool> allowed_classes(const State& state, const state::JobState& job
 
 namespace {
 
+// Returns how many tasks the countables of an empty node of the class let it hold.
+std::int64_t slots_of_class(const TaskRequest& request, const Countables& has) {
+  std::int64_t slots = kUnlimited;
+  for (const auto& [name, amount] : has) {
+    if (name == kPodsCountable) slots = amount;
+  }
+  for (const auto& [name, amount] : request.countables) slots = std::min(slots, amount_in(has, name) / amount);
+  return slots;
+}
+
+std::vector<std::int64_t> class_slots(const State& state, const TaskRequest& request) {
+  const auto& classes = state.node_index().classes();
+  const auto counts_pods = [](const state::NodeClass& one) { return amount_in(one.countables, kPodsCountable) > 0; };
+  if (request.countables.empty() && std::none_of(classes.begin(), classes.end(), counts_pods)) return {};
+  std::vector<std::int64_t> slots;
+  for (const state::NodeClass& one : classes) slots.push_back(slots_of_class(request, one.countables));
+  return slots;
+}
+
 // If no model is cut so, nothing fits: the configuration has changed since submission.
 MigRequirement mig_ask(const State& state, const TaskRequest& request) {
   MigRequirement ask;
@@ -282,6 +348,7 @@ TaskRequirements task_requirements(const State& state, const state::JobState& jo
                        {},
                        {},
                        {},
+                       {},
                        {}};
   ask.trust_domain = state.queue(job.queue).trust_domain;
   ask.exclusive = job.spec.exclusive;
@@ -290,6 +357,7 @@ TaskRequirements task_requirements(const State& state, const state::JobState& jo
   if (!state.maintenance().empty()) ask.stay = run_window_of(state, job);
   ask.classes = allowed_classes(state, job, group, pools, !group.image.empty());
   if (!group.request.mig_profile.empty()) ask.mig = mig_ask(state, group.request);
+  ask.class_slots = class_slots(state, group.request);
   return ask;
 }
 
@@ -303,9 +371,9 @@ void set_image_aside(const State& state, const state::JobState& job, TaskRequire
 
 namespace {
 
-bool has_cpu_and_memory(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
+bool has_amounts(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
   const TaskRequest& request = ask.group.request;
-  return node.available_cpu_milli() - taken.cpu_milli >= request.cpu_milli &&
+  return has_countables(ask, node, taken) && node.available_cpu_milli() - taken.cpu_milli >= request.cpu_milli &&
          node.available_memory_mib() - taken.memory_mib >= request.memory_mib;
 }
 
@@ -318,7 +386,7 @@ std::int32_t instances_on(const TaskRequirements& ask, const GpuSlot& gpu, MigSl
 
 bool has_place(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
   if (ask.exclusive || is_strict(ask.numa)) return try_node(ask, node, taken).has_value();
-  if (!has_cpu_and_memory(ask, node, taken)) return false;
+  if (!has_amounts(ask, node, taken)) return false;
   if (ask.mig) return pick_instance(ask, node, taken).has_value();
   if (ask.group.request.is_share()) return pick_share(ask, node, taken).has_value();
   return ask.group.request.gpus == 0 || has_idle(ask, node, taken);
@@ -326,13 +394,14 @@ bool has_place(const TaskRequirements& ask, const NodeState& node, const NodeDel
 
 std::optional<TaskPlacement> try_node(const TaskRequirements& ask, const NodeState& node, const NodeDelta& taken) {
   const TaskRequest& request = ask.group.request;
-  if (!has_cpu_and_memory(ask, node, taken)) return std::nullopt;
+  if (!has_amounts(ask, node, taken)) return std::nullopt;
   if (ask.exclusive && (taken.tasks > 0 || !untouched(node))) return std::nullopt;
   TaskPlacement placement;
   placement.node = node.id;
   placement.group = ask.group_index;
   placement.cpu_milli = request.cpu_milli;
   placement.memory_mib = request.memory_mib;
+  placement.countables = request.countables;
   if (ask.mig) {
     const auto instance = pick_instance(ask, node, taken);
     if (!instance) return std::nullopt;
@@ -402,9 +471,9 @@ Fit fit_of(const TaskRequirements& ask, const NodeState& node, const NodeDelta& 
   fit.own_tasks = ask.spread ? taken.tasks : 0;
   if (ask.exclusive) {  // the job keeps also what it does not use: the smallest node fits best
     fit.gpu_milli_left =
-        kMilli * std::count_if(node.gpus.begin(), node.gpus.end(), [](const GpuSlot& gpu) { return gpu.healthy; });
-    fit.cpu_left = node.spec.cpu_milli;
-    fit.memory_left = node.spec.memory_mib;
+        kMilli * std::count_if(node.gpus.begin(), node.gpus.end(), [](const GpuSlot& gpu) { return gpu.usable(); });
+    fit.cpu_left = node.own_cpu_milli();
+    fit.memory_left = node.own_memory_mib();
     return fit;
   }
   for (std::uint8_t g = 0; g < node.gpus.size(); ++g)

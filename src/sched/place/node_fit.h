@@ -23,6 +23,7 @@ struct NodeDelta {
   std::int64_t memory_mib = 0;
   std::array<std::int32_t, kMaxGpusPerNode> milli{};
   std::array<MigSlices, kMaxGpusPerNode> slices{};
+  Countables countables;
   std::int32_t tasks = 0;
 
   void add(const TaskPlacement& placement);
@@ -60,6 +61,8 @@ struct TaskRequirements {
   std::optional<Amounts> most;                    // exclusive task: its node must count no more
   const std::vector<NodeId>* image_on = nullptr;  // nodes that have its image, ascending; null: ignored
   std::optional<MigRequirement> mig;
+  // By NodeClassId: how many tasks the countables of an empty node let it hold. Empty: no countable limits the task.
+  std::vector<std::int64_t> class_slots;
 };
 
 // The pools to search: ordinary pools back guarantees, burst pools do not.
@@ -78,6 +81,13 @@ void set_image_aside(const state::State& state, const state::JobState& job, Task
 // Returns the maintenance window that closes the node to the task; nothing if none does.
 std::optional<state::ClosedSpan> closing(const TaskRequirements& ask, const state::NodeState& node);
 
+// Returns true if the countables of the node let one more task run beside what the gang has `taken` of it.
+bool has_countables(const TaskRequirements& ask, const state::NodeState& node, const NodeDelta& taken);
+// Returns true if the node has all countables that are `taken` of it.
+bool has_countables(const state::NodeState& node, const NodeDelta& taken);
+// Ignores countables from now on. For explaining a refusal.
+inline void set_countables_aside(TaskRequirements& ask) { ask.class_slots.clear(); }
+
 inline bool selects_by_label(const TaskRequirements& ask) { return !ask.group.node_selector.empty(); }
 // Returns true if nodes of one class can differ for the task in what the node index does not know: labels, windows, and
 // the size of a whole node.
@@ -87,7 +97,7 @@ inline bool judged_by_node(const TaskRequirements& ask) { return selects_by_labe
 bool suits(const TaskRequirements& ask, const state::NodeState& node);
 
 // Returns true if an untouched node, whose group in the index fits the task, can take it. Checks what the index does
-// not know: suits(), and under a strict NUMA policy where the idle GPUs are.
+// not know: suits(), countables, and under a strict NUMA policy where the idle GPUs are.
 bool passes(const TaskRequirements& ask, const state::NodeState& node);
 
 // Returns the GPU models that the request accepts. A request that names none accepts all models that are not cut into

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -343,6 +344,56 @@ void blame_numa(const State& state, const JobState& job, ModelMask models, Searc
   why.wish = name_of(job.spec.groups[group].numa);
 }
 
+// Returns the first countable of which the node has too little for what is taken of it; its name, or nothing.
+std::optional<std::string> short_countable(const NodeState& node, const NodeDelta& taken) {
+  for (std::size_t c = 0; c < node.countables.size(); ++c) {
+    const std::string& name = node.spec.countables[c].first;
+    const std::int64_t used = name == kPodsCountable ? taken.tasks : amount_in(taken.countables, name);
+    if (used > node.available_countable(c)) return name;
+  }
+  for (const auto& [name, amount] : taken.countables) {
+    if (amount_in(node.spec.countables, name) == 0) return name;
+  }
+  return std::nullopt;
+}
+
+std::int64_t available_of(const NodeState& node, const std::string& name) {
+  for (std::size_t c = 0; c < node.countables.size(); ++c) {
+    if (node.spec.countables[c].first == name) return node.available_countable(c);
+  }
+  return 0;
+}
+
+// A countable is told as the reason where places would be found but for it: with the node that has the most of it free,
+// of those that the task may use.
+void blame_countables(const State& state, const JobState& job, ModelMask models, SearchStats& work, Reason& why) {
+  Gang relaxed(state, job, {models}, work);
+  const auto limits = [](const TaskRequirements& ask) { return !ask.class_slots.empty(); };
+  if (!is_room_reason(why.code) || std::none_of(relaxed.asks().begin(), relaxed.asks().end(), limits)) return;
+  relaxed.set_countables_aside();
+  if (place_all(relaxed, job)) return;
+  std::map<NodeId, NodeDelta> taken;
+  for (const TaskPlacement& placement : relaxed.placements()) {
+    taken[placement.node].add(placement);
+    const auto name = short_countable(state.node(placement.node), taken[placement.node]);
+    if (!name) continue;
+    why = {};
+    why.code = ReasonCode::kCountable;
+    why.group = placement.group;
+    why.wish = *name;
+    why.asked = *name == kPodsCountable ? 1 : amount_in(placement.countables, *name);
+    why.node = placement.node;
+    const TaskRequirements ask = task_requirements(state, job, placement.group, models);
+    for (const NodeState& node : state.nodes()) {
+      if (!node.takes_tasks() || !could_hold(state, ask, node)) continue;
+      const std::int64_t here = available_of(node, *name);
+      if (here > why.limit) why.node = node.id;
+      why.limit = std::max(why.limit, here);
+    }
+    return;
+  }
+}
+
 // Whether a window closes a node to a task of the job.
 bool any_is_closed(const State& state, const Gang& gang) {
   return std::any_of(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
@@ -377,6 +428,7 @@ Reason reason_of(Gang& gang, const JobState& job, ModelMask models, const PlaceR
       refusal.kind == PlaceRefusal::Kind::kLevels ? levels_refuse(gang, job) : fleet_refuses(state, job, refusal.group);
   if (gang.neighbours().matter()) blame_neighbours(state, job, models, work, why);
   blame_numa(state, job, models, work, why);
+  blame_countables(state, job, models, work, why);
   blame_windows(state, job, models, work, why);
   const bool told = is_never(why.code) && (why.domain.valid() || why.node.valid());
   auto never = told ? std::nullopt : outside_levels(state, job);

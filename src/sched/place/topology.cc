@@ -43,6 +43,7 @@ std::int64_t slots_on(const Gang& gang, const TaskRequirements& ask, const NodeS
   std::int64_t slots = ask.exclusive || gang.neighbours().alone_on(node.id) ? 1 : kUnlimited;
   if (request.cpu_milli > 0) slots = std::min(slots, node.available_cpu_milli() / request.cpu_milli);
   if (request.memory_mib > 0) slots = std::min(slots, node.available_memory_mib() / request.memory_mib);
+  if (!has_countables(ask, node, {})) return 0;
   if (request.gpus == 0) return slots;
   std::array<std::uint32_t, kMaxGpuModels> idle{};  // bit g: GPU g
   std::int64_t with_gpus = 0;

@@ -41,8 +41,14 @@ VictimBounds::Node VictimBounds::read(NodeId id) const {
   const TaskRequirements& ask = asks_.front();
   const NodeState& node = state_.node(id);
   Node read;
-  read.cpu_milli = node.free_cpu_milli - node.nominated_cpu_milli;
-  read.memory_mib = node.free_memory_mib - node.nominated_memory_mib;
+  read.cpu_milli = node.spare_cpu_milli();
+  read.memory_mib = node.spare_memory_mib();
+  if (!ask.class_slots.empty()) {
+    for (std::size_t c = 0; c < node.countables.size(); ++c) {
+      const state::CountableUse& use = node.countables[c];
+      read.countables.push_back(node.spec.countables[c].second - use.bound - use.nominated - use.foreign);
+    }
+  }
   const bool nominated = !planted(Bug::kNominationIgnored);
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     const GpuSlot& gpu = node.gpus[g];
@@ -54,7 +60,7 @@ VictimBounds::Node VictimBounds::read(NodeId id) const {
       read.refused |= 1U << g;  // whichever victims leave
     read.slices[g] = gpu.slices;
     read.nominated_slices[g] = static_cast<MigSlices>(gpu.unavailable_slices() & ~gpu.slices);
-    if (!gpu.healthy || (ask.models >> gpu.model.index() & 1U) == 0) read.refused |= 1U << g;
+    if (!gpu.usable() || (ask.models >> gpu.model.index() & 1U) == 0) read.refused |= 1U << g;
   }
   return read;
 }
@@ -67,6 +73,11 @@ void VictimBounds::move(const JobState& victim, std::uint32_t first, std::uint32
     Node& node = at(placement.node);
     node.cpu_milli -= sign * placement.cpu_milli;
     node.memory_mib -= sign * placement.memory_mib;
+    const Countables& names = state_.node(placement.node).spec.countables;
+    for (std::size_t c = 0; c < node.countables.size(); ++c) {
+      const bool pods = names[c].first == kPodsCountable;
+      node.countables[c] -= sign * (pods ? 1 : amount_in(placement.countables, names[c].first));
+    }
     for (const std::uint8_t gpu : placement.gpus) {
       node.gpu_milli[gpu] = static_cast<std::int16_t>(node.gpu_milli[gpu] - sign * placement.gpu_milli);
       const GpuModelId model = state_.node(placement.node).gpus[gpu].model;
@@ -91,6 +102,14 @@ std::int64_t VictimBounds::slots_on(NodeId id, const Node& victim_bounds) const 
   std::int64_t slots = least_;
   if (request.cpu_milli > 0) slots = std::min(slots, victim_bounds.cpu_milli / request.cpu_milli);
   if (request.memory_mib > 0) slots = std::min(slots, victim_bounds.memory_mib / request.memory_mib);
+  for (std::size_t c = 0; c < victim_bounds.countables.size(); ++c) {
+    const std::string& name = node.spec.countables[c].first;
+    const std::int64_t each = name == kPodsCountable ? 1 : amount_in(request.countables, name);
+    if (each > 0) slots = std::min(slots, victim_bounds.countables[c] / each);
+  }
+  for (const auto& [name, amount] : request.countables) {
+    if (amount_in(node.spec.countables, name) < amount) return 0;
+  }
   slots = std::max<std::int64_t>(0, slots);
   if (request.gpus == 0 || slots == 0) return slots;
   std::int64_t tasks = 0;

@@ -34,6 +34,7 @@ class VictimBounds {
   // A node on which a victim leaves or stays. It is read once, so later transactions do not change the count.
   struct Node {
     // Free and not nominated; negative while nominated resources are still in use.
+    std::vector<std::int64_t> countables;  // what is left of each of the node; empty if none limits the preemptor
     std::int64_t cpu_milli = 0;
     std::int64_t memory_mib = 0;
     std::array<std::int16_t, kMaxGpusPerNode> gpu_milli{};

@@ -20,14 +20,14 @@ constexpr auto kDirectives = std::to_array<Directive>({
      .names = "[NODES...]",
      .most = kAny,
      .flags = "containers",
-     .options = "gpus cpus memory pool taint label at numa nvlink images"},
+     .options = "gpus cpus memory countables pool taint label at numa nvlink images"},
     {.verb = "submit",
      .names = "NAME",
      .fewest = 1,
      .most = 1,
      .flags = "held exclusive spread service ignores-signal cannot-start",
      .options =
-         "queue gpus mig cpus memory tasks min-tasks model image pool class priority user key time-limit "
+         "queue gpus mig cpus memory countables tasks min-tasks model image pool class priority user key time-limit "
          "estimate grace "
          "retries earliest deadline after afterok afterany selects tolerates within prefers numa labels ports near "
          "away likes dislikes group-within also also-pool also-selects also-tolerates max-unavailable elements "
@@ -52,6 +52,7 @@ constexpr auto kDirectives = std::to_array<Directive>({
     {.verb = "kill-node", .names = "NODES", .fewest = 1, .most = 1},
     {.verb = "boot", .names = "NODES", .fewest = 1, .most = 1},
     {.verb = "gpu", .names = "NODE GPU fails|heals", .fewest = 3, .most = 3},
+    {.verb = "foreign", .names = "NODE", .fewest = 1, .most = 1, .options = "gpus cpus memory countables"},
     {.verb = "image", .names = "NODES pulls|drops IMAGES", .fewest = 3, .most = 3},
     {.verb = "maintenance add", .names = "[NODES...]", .most = kAny, .options = "from for name pool label"},
     {.verb = "maintenance cancel", .names = "NAME", .fewest = 1, .most = 1},

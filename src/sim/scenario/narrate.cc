@@ -77,6 +77,17 @@ std::string failed_text(const NodeSpec& node) {
 
 namespace {
 
+// "others use GPUs 6-7, 4 CPUs, 8GiB, 3 pods"
+std::string foreign_text(const ForeignUse& use) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "others use " : ", ") + part; };
+  if (!use.gpus.empty()) add("GPUs " + ranges_text(use.gpus));
+  if (use.cpu_milli > 0) add(counted(use.cpu_milli, "CPU"));
+  if (use.memory_mib > 0) add(document::memory_text(use.memory_mib));
+  for (const auto& [name, amount] : use.countables) add(std::to_string(amount) + " " + name);
+  return text.empty() ? "others use nothing" : text;
+}
+
 std::string images_list(const std::vector<std::string>& images) {
   std::string text;
   for (const std::string& image : images) text += (text.empty() ? "" : ", ") + image;
@@ -181,10 +192,12 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
   } else if (const auto* e2 = std::get_if<NodeRegistered>(&event)) {
     line("node " + e2->spec.name + (e2->lease == 1 ? " joins" : " is back") +
          (e2->renamed_from.empty() ? "" : " (it was " + e2->renamed_from + ")") + failed_text(e2->spec) +
-         images_text(e2->spec));
+         images_text(e2->spec) + (e2->foreign == ForeignUse() ? "" : "; " + foreign_text(e2->foreign)));
   } else if (const auto* e3 = std::get_if<GpuHealthChanged>(&event)) {
     line("GPU " + std::to_string(e3->gpu) + " of " + durable.node(e3->node).spec.name +
          (e3->healthy ? " is healthy again" : " fails"));
+  } else if (const auto* foreign = std::get_if<ForeignUseChanged>(&event)) {
+    line("node " + durable.node(foreign->node).spec.name + ": " + foreign_text(foreign->use));
   } else if (const auto* images = std::get_if<NodeImagesChanged>(&event)) {
     line("node " + durable.node(images->node).spec.name + change_text(*images));
   } else if (const auto* e4 = std::get_if<Nominated>(&event)) {

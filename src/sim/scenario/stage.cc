@@ -70,6 +70,7 @@ Stage::Done Stage::act(const Line& line, const std::vector<std::string>& below) 
   if (verb == "budgets") return mark_budgets();
   if (verb == "exit") return exit(line);
   if (verb == "gpu") return gpu_health(line);
+  if (verb == "foreign") return change_foreign_use(line);
   if (verb == "image") return change_images(line);
   if (verb == "maintenance list") return list_maintenance(), Done();
   if (verb.starts_with("maintenance")) return plan_maintenance(line);

@@ -43,6 +43,7 @@ class Stage : private Witness {
   Done on_nodes(const Line& line);
   bool act_on_node(const Line& line, const std::string& name);
   Done gpu_health(const Line& line);
+  Done change_foreign_use(const Line& line);
   Done change_images(const Line& line);
   Done plan_maintenance(const Line& line);
   void list_maintenance();

@@ -284,6 +284,7 @@ Result<NodeSpec> read_node(const Line& line, const std::vector<std::string>& lev
   for (const std::string& taint : taints) spec.taints.push_back({taint, ""});
   if (auto ok = read_option(line, "label", parse_labels, spec.labels); !ok) return ok.error();
   if (auto ok = read_option(line, "images", parse_images, spec.images); !ok) return ok.error();
+  if (auto ok = read_option(line, "countables", parse_countables, spec.countables); !ok) return ok.error();
   spec.containers = line.has("containers") || !spec.images.empty();
   if (auto ok = read_topology(line, levels, spec); !ok) return ok.error();
   if (auto ok = read_gpus(line, spec); !ok) return ok.error();
@@ -372,6 +373,29 @@ Stage::Done Stage::gpu_health(const Line& line) {
   if (!gpu || static_cast<std::size_t>(*gpu) >= fleet.gpus_of(node).size())
     return invalid("node '" + node + "' has no GPU " + line.names[1]);
   if (!fleet.set_gpu_health(node, static_cast<std::uint8_t>(*gpu), how == "heals", world_.now()))
+    say("nothing changes");
+  else if (!fleet.node_in_contact(node))
+    say(node + " is out of contact; it will report this when it is back");
+  world_.advance_to(world_.now());
+  return {};
+}
+
+// The last GPUs of the node stand for those that others use.
+Stage::Done Stage::change_foreign_use(const Line& line) {
+  const std::string& node = line.names[0];
+  backend::FakeBackend& fleet = world_.fleet();
+  if (!fleet.has_node(node)) return invalid("no node " + shown(node));
+  ForeignReport use;
+  std::int64_t gpus = 0;
+  if (auto ok = read_option(line, "gpus", parse_count, gpus); !ok) return ok;
+  if (auto ok = read_option(line, "cpus", parse_milli, use.cpu_milli); !ok) return ok;
+  if (auto ok = read_option(line, "memory", parse_mib, use.memory_mib); !ok) return ok;
+  if (auto ok = read_option(line, "countables", parse_countables, use.countables); !ok) return ok;
+  const std::vector<Gpu>& all = fleet.gpus_of(node);
+  if (gpus > static_cast<std::int64_t>(all.size()))
+    return invalid("node '" + node + "' has " + std::to_string(all.size()) + " GPUs");
+  for (std::size_t g = all.size() - static_cast<std::size_t>(gpus); g < all.size(); ++g) use.gpus.insert(all[g].uuid);
+  if (!fleet.set_foreign(node, std::move(use), world_.now()))
     say("nothing changes");
   else if (!fleet.node_in_contact(node))
     say(node + " is out of contact; it will report this when it is back");

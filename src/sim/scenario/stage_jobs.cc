@@ -100,6 +100,7 @@ Result<void> read_group(const Line& line, TaskGroup& group) {
   if (gpu_milli > 0 && gpu_milli < kMilli) group.request.gpu_milli = static_cast<std::int32_t>(gpu_milli);
   if (auto ok = read_option(line, "cpus", parse_milli, group.request.cpu_milli); !ok) return ok;
   if (auto ok = read_option(line, "memory", parse_mib, group.request.memory_mib); !ok) return ok;
+  if (auto ok = read_option(line, "countables", parse_countables, group.request.countables); !ok) return ok;
   if (auto ok = read_option(line, "model", parse_list, group.request.gpu_models); !ok) return ok;
   if (const auto* mig = line.option("mig")) group.request.mig_profile = *mig;
   if (gpu_milli == 0 && group.request.mig_profile.empty() && line.option("model") != nullptr)

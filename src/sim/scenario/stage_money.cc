@@ -77,7 +77,8 @@ Stage::Done Stage::tell_invoice(const Line& line) {
     const auto hours = [](std::int64_t amount) { return billing::hours_text(amount, billing::Unit::kGpuHour); };
     say(one.model + " in GPU-hours: floor used " + hours(one.floor_used) + ", idle " + hours(one.floor_idle) +
         ", lent " + hours(one.floor_lent) + "; burst " + hours(one.burst) + ", unowned " + hours(one.unowned) +
-        ", drained " + hours(one.drained) + ", failed " + hours(one.failed) + "; together " + hours(one.capacity));
+        ", drained " + hours(one.drained) + ", failed " + hours(one.failed) +
+        (one.foreign == 0 ? "" : ", foreign " + hours(one.foreign)) + "; together " + hours(one.capacity));
   }
   return {};
 }

@@ -204,6 +204,18 @@ Result<Labels> parse_labels(std::string_view text) {
   return labels;
 }
 
+Result<Countables> parse_countables(std::string_view text) {
+  const auto pairs = parse_labels(text);
+  if (!pairs) return pairs.error();
+  Countables countables;
+  for (const auto& [name, amount] : *pairs) {
+    const auto count = parse_count(amount);
+    if (!count || *count == 0) return invalid(shown(amount) + " is no amount of " + shown(name) + "; write NAME:COUNT");
+    countables.emplace_back(name, *count);
+  }
+  return countables;
+}
+
 namespace {
 
 // "[1-4]", from the bracket on.

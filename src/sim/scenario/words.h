@@ -64,6 +64,7 @@ Result<std::string> parse_image(std::string_view text);
 Result<std::vector<std::string>> parse_path(std::string_view text);
 // "app:web,tier:front", sorted by key; a value may be empty, as in "node-role.kubernetes.io/worker:".
 Result<Labels> parse_labels(std::string_view text);
+Result<Countables> parse_countables(std::string_view text);  // NAME:COUNT,...
 // Returns the names of "n[1-4]": n1 n2 n3 n4, at most a hundred thousand. All must be well-formed.
 Result<std::vector<std::string>> expand_names(std::string_view text);
 // As expand_names, for several words together. Repeated names are refused.

@@ -35,6 +35,7 @@ void Checker::pass_time(Timestamp now) {
   for (FleetBook& one : fleet_books_) {
     one.there_ms += one.there * passed;
     one.down_ms += one.down * passed;
+    one.foreign_ms += one.foreign * passed;
   }
   total_to_ = now_ = now;
 }
@@ -286,6 +287,8 @@ void Checker::recount() {
 
 void Checker::install(NodeView& node) {
   node.cpu = node.memory = node.nominated_cpu = node.nominated_memory = 0;
+  node.counted.clear();
+  node.nominated_counted.clear();
   for (const GpuView& gpu : node.gpus) bound_milli_ -= gpu.bound;
   node.gpus.clear();
   for (const Gpu& gpu : node.spec.gpus) {
@@ -339,11 +342,21 @@ void Checker::book(JobView& job, ChargeView& one) {
   }
 }
 
+std::int64_t* Checker::account_of_unused(const NodeView& node, const GpuView& gpu) {
+  FleetBook& book = fleet_books_[gpu.model];
+  return is_down(node, gpu) ? &book.down : gpu.foreign ? &book.foreign : nullptr;
+}
+
+void Checker::count_countables(std::map<std::string, std::int64_t>& sums, const TaskPlacement& placement, int sign) {
+  sums["pods"] += sign;
+  for (const auto& [name, amount] : placement.countables) sums[name] += sign * amount;
+}
+
 void Checker::count_fleet(const NodeView& node, int sign) {
   for (const GpuView& gpu : node.gpus) {
     FleetBook& one = fleet_books_[gpu.model];
     one.there += sign * kMilli;
-    if (is_down(node, gpu)) one.down += sign * (kMilli - gpu.bound);
+    if (std::int64_t* unused = account_of_unused(node, gpu)) *unused += sign * (kMilli - gpu.bound);
   }
 }
 
@@ -351,11 +364,12 @@ void Checker::bind(const JobView& job, const TaskPlacement& placement, int sign)
   NodeView& node = nodes_[placement.node.index()];
   node.cpu += sign * placement.cpu_milli;
   node.memory += sign * placement.memory_mib;
+  count_countables(node.counted, placement, sign);
   for (const std::uint8_t index : placement.gpus) {
     GpuView& gpu = node.gpus[index];
     gpu.bound += sign * placement.gpu_milli;
     bound_milli_ += sign * placement.gpu_milli;
-    if (is_down(node, gpu)) fleet_books_[gpu.model].down -= sign * placement.gpu_milli;
+    if (std::int64_t* unused = account_of_unused(node, gpu)) *unused -= sign * placement.gpu_milli;
     if (const MigGeometry* mig = geometry_of(gpu.model)) {
       const std::uint32_t slices = placement.slices == 0 ? mig->all() : placement.slices;
       for (std::uint32_t s = 0; s < 8; ++s) gpu.slices[s] += (slices >> s & 1U) != 0 ? sign : 0;
@@ -371,6 +385,7 @@ void Checker::promise(const TaskPlacement& placement, int sign) {
   NodeView& node = nodes_[placement.node.index()];
   node.nominated_cpu += sign * placement.cpu_milli;
   node.nominated_memory += sign * placement.memory_mib;
+  count_countables(node.nominated_counted, placement, sign);
   for (const std::uint8_t gpu : placement.gpus) node.gpus[gpu].nominated += sign * placement.gpu_milli;
 }
 

@@ -96,6 +96,7 @@ class Checker : public Witness {
     std::array<std::int32_t, 8> slices{};  // of a GPU with MIG: how many instances use each slice
     std::string domain;
     bool healthy = true;
+    bool foreign = false;
   };
   struct NodeView {
     NodeSpec spec;
@@ -111,6 +112,9 @@ class Checker : public Witness {
     std::int64_t memory = 0;
     std::int64_t nominated_cpu = 0;
     std::int64_t nominated_memory = 0;
+    std::map<std::string, std::int64_t> counted;            // of countables: bound
+    std::map<std::string, std::int64_t> nominated_counted;  // and nominated
+    ForeignUse foreign;
     std::vector<GpuView> gpus;
   };
   struct ChargeView {
@@ -216,18 +220,21 @@ class Checker : public Witness {
     std::int64_t memory = 0;
     bool operator==(const Book&) const = default;
   };
-  // The GPUs of one model: how many milli-GPUs there are and how many are down, and the integrals of both.
+  // The GPUs of one model: how many milli-GPUs there are, how many are down or used by others, and the integrals.
   struct FleetBook {
     std::int64_t there = 0;
     std::int64_t down = 0;
+    std::int64_t foreign = 0;
     std::int64_t there_ms = 0;
     std::int64_t down_ms = 0;
+    std::int64_t foreign_ms = 0;
   };
   // Resources that a preemptor could reclaim from borrowers.
   struct Removable {
     struct Node {
       std::int64_t cpu = 0;
       std::int64_t memory = 0;
+      std::map<std::string, std::int64_t> counted;
       std::vector<std::int32_t> gpus;
     };
     std::vector<Node> nodes;
@@ -243,6 +250,12 @@ class Checker : public Witness {
   void on(const NodeStatusChanged& event);
   void on(const NodeCordoned& event);
   void on(const GpuHealthChanged& event);
+  void on(const ForeignUseChanged& event);
+  static void mark_foreign(NodeView& node, const ForeignUse& use);
+  static void count_countables(std::map<std::string, std::int64_t>& sums, const TaskPlacement& placement, int sign);
+  void check_countables(const NodeView& node, const TaskPlacement& placement, const std::string& where);
+  // The unused part of a GPU is down, foreign, or idle.
+  std::int64_t* account_of_unused(const NodeView& node, const GpuView& gpu);
   void on(const NodeImagesChanged& event);
   void on(const ClockConfirmed& event);
   void on(const JobSubmitted& event);

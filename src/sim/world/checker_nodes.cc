@@ -70,10 +70,14 @@ void Checker::on(const NodeRegistered& event) {
   node.lease = event.lease;
   count_fleet(node, -1);
   set_status(event.node.index(), NodeStatus::kReady);
-  if (node.spec == event.spec) return count_fleet(node, +1);
+  if (node.spec == event.spec) {
+    mark_foreign(node, event.foreign);
+    return count_fleet(node, +1);
+  }
   node.spec = event.spec;
   check_gpu_owners(event.node.index());
   install(node);
+  mark_foreign(node, event.foreign);
   count_fleet(node, +1);
   for (const auto& [id, job] : jobs_) {
     for (const TaskPlacement& placement : job.placements) {
@@ -118,6 +122,21 @@ void Checker::on(const GpuHealthChanged& event) {
   node.gpus[event.gpu].healthy = event.healthy;
   count_fleet(node, +1);
   node.spec.gpus[event.gpu].healthy = event.healthy;
+}
+
+void Checker::mark_foreign(NodeView& node, const ForeignUse& use) {
+  node.foreign = use;
+  for (std::size_t g = 0; g < node.gpus.size(); ++g)
+    node.gpus[g].foreign = std::find(use.gpus.begin(), use.gpus.end(), g) != use.gpus.end();
+}
+
+void Checker::on(const ForeignUseChanged& event) {
+  count("foreign use");
+  NodeView& node = nodes_[event.node.index()];
+  require(node.foreign != event.use, "P7", "foreign use of " + node.spec.name + " is told that is known");
+  count_fleet(node, -1);
+  mark_foreign(node, event.use);
+  count_fleet(node, +1);
 }
 
 void Checker::on(const NodeImagesChanged& event) {

@@ -14,9 +14,10 @@ void Checker::check_counts(const JobView& job, const std::vector<TaskPlacement>&
     }
     ++counts[placement.group];
     const TaskRequest& request = job.spec.groups[placement.group].request;
-    const bool enough =
-        job.spec.exclusive || (placement.cpu_milli == request.cpu_milli && placement.memory_mib == request.memory_mib &&
-                               std::cmp_equal(placement.gpus.size(), request.gpus));
+    const bool enough = (placement.countables == request.countables) &&
+                        (job.spec.exclusive ||
+                         (placement.cpu_milli == request.cpu_milli && placement.memory_mib == request.memory_mib &&
+                          std::cmp_equal(placement.gpus.size(), request.gpus)));
     require(enough && (job.spec.exclusive || request.gpus == 0 || placement.gpu_milli == request.gpu_milli), "P2",
             text_of(job.id) + " does not get what its task asked");
   }
@@ -116,6 +117,22 @@ void Checker::check_instance(const JobView& job, const TaskPlacement& placement,
   count("instance");
 }
 
+// Requires: the placement is bound.
+void Checker::check_countables(const NodeView& node, const TaskPlacement& placement, const std::string& where) {
+  std::map<std::string, std::int64_t> takes;
+  count_countables(takes, placement, +1);
+  for (const auto& [name, amount] : takes) {
+    const auto has = std::find_if(node.spec.countables.begin(), node.spec.countables.end(),
+                                  [&](const auto& one) { return one.first == name; });
+    if (name == "pods" && has == node.spec.countables.end()) continue;
+    if (has == node.spec.countables.end()) return breach("P1", where + ": the node has no " + name);
+    std::int64_t used = node.counted.at(name);
+    for (const auto& [theirs, foreign] : node.foreign.countables) used += theirs == name ? foreign : 0;
+    require(used <= has->second, "P1", where + ": " + name + " over capacity");
+    count("countable " + name);
+  }
+}
+
 // Requires: the placement is bound. All rules must still hold with it.
 void Checker::check_place(const JobView& job, const TaskPlacement& placement, bool) {
   const NodeView& node = nodes_[placement.node.index()];
@@ -129,6 +146,10 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
   if (image) count("start with an image");
   require(node.cpu <= node.spec.cpu_milli && node.memory <= node.spec.memory_mib, "P1",
           where + ": CPU or memory over capacity");
+  require((placement.cpu_milli == 0 || node.cpu + node.foreign.cpu_milli <= node.spec.cpu_milli) &&
+              (placement.memory_mib == 0 || node.memory + node.foreign.memory_mib <= node.spec.memory_mib),
+          "P1", where + ": takes CPU or memory that others use");
+  check_countables(node, placement, where);
   require(std::max(node.nominated_cpu, std::int64_t{0}) <= node.spec.cpu_milli, "P1",
           where + ": promises over capacity");
   check_numa(job, placement);
@@ -136,6 +157,7 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
   for (const std::uint8_t index : placement.gpus) {
     const GpuView& gpu = node.gpus[index];
     require(gpu.healthy, "P1", where + ": the GPU is not healthy");
+    require(!gpu.foreign, "P1", where + ": others use the GPU");
     require(gpu.bound <= kMilli, "P1", where + ": GPU over capacity");
     require(gpu.bound + gpu.nominated <= kMilli ||
                 gpu.bound - leaving_milli(placement.node, index) + gpu.nominated <= kMilli,

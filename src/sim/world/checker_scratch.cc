@@ -129,9 +129,9 @@ void Checker::check_meter_fleet(const billing::Usage& usage) {
     }
     require(theirs.used_guaranteed == used[0] && theirs.used_borrowed == used[1], "P12",
             "the meter's use of all " + models_[model] + " differs");
-    require(theirs.capacity == mine.there_ms && theirs.down == mine.down_ms, "P12",
-            "the meter's capacity or down time of all " + models_[model] + " differs");
-    require(theirs.idle == mine.there_ms - mine.down_ms - used[0] - used[1], "P12",
+    require(theirs.capacity == mine.there_ms && theirs.down == mine.down_ms && theirs.foreign == mine.foreign_ms, "P12",
+            "the meter's capacity, foreign or down time of all " + models_[model] + " differs");
+    require(theirs.idle == mine.there_ms - mine.down_ms - mine.foreign_ms - used[0] - used[1], "P12",
             "the meter's idle time of all " + models_[model] + " differs");
   }
 }
@@ -163,6 +163,8 @@ void Checker::check_gpu_health(const state::State& durable) {
       if (!truth[g].healthy) count("failed GPU stays failed");
       require(node.gpus[g].healthy == truth[g].healthy, "P13",
               "GPU " + std::to_string(g) + " of " + name + " is taken for what it is not");
+      require(node.gpus[g].foreign == fleet_.foreign_of(name).gpus.contains(truth[g].uuid), "P13",
+              "the foreign use of GPU " + std::to_string(g) + " of " + name + " is not known");
     }
   }
 }
@@ -242,7 +244,7 @@ std::int64_t Checker::gpu_slots(const JobView& job, const NodeView& node, std::u
   const MigGeometry* const mig = geometry_of(model);
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     const GpuView& gpu = node.gpus[g];
-    if (!gpu.healthy || gpu.model != model || gpu.nominated > 0) continue;
+    if (!gpu.healthy || gpu.foreign || gpu.model != model || gpu.nominated > 0) continue;
     const std::int32_t bound = gpu.bound - away.gpus[g];
     if (mig != nullptr) {
       const MigProfile* profile = mig->profile_named(request.mig_profile);
@@ -288,8 +290,22 @@ std::int64_t Checker::slots(const JobView& job, const NodeView& node, std::uint3
   const auto limit = [&](std::int64_t free, std::int64_t each) {
     if (each > 0) count = std::min(count, std::max<std::int64_t>(free, 0) / each);
   };
-  limit(node.spec.cpu_milli - node.cpu - node.nominated_cpu + away.cpu, group.request.cpu_milli);
-  limit(node.spec.memory_mib - node.memory - node.nominated_memory + away.memory, group.request.memory_mib);
+  limit(node.spec.cpu_milli - node.foreign.cpu_milli - node.cpu - node.nominated_cpu + away.cpu,
+        group.request.cpu_milli);
+  limit(node.spec.memory_mib - node.foreign.memory_mib - node.memory - node.nominated_memory + away.memory,
+        group.request.memory_mib);
+  const auto of = [](const std::map<std::string, std::int64_t>& sums, const std::string& name) {
+    const auto found = sums.find(name);
+    return found == sums.end() ? std::int64_t{0} : found->second;
+  };
+  const std::map<std::string, std::int64_t> has(node.spec.countables.begin(), node.spec.countables.end());
+  const std::map<std::string, std::int64_t> theirs(node.foreign.countables.begin(), node.foreign.countables.end());
+  const auto left = [&](const std::string& name) {
+    return of(has, name) - of(theirs, name) - of(node.counted, name) - of(node.nominated_counted, name) +
+           of(away.counted, name);
+  };
+  if (has.contains("pods")) limit(left("pods"), 1);
+  for (const auto& [name, each] : group.request.countables) limit(left(name), each);
   return group.request.gpus == 0 ? count : std::min(count, gpu_slots(job, node, model, away));
 }
 
@@ -387,6 +403,7 @@ Checker::Removable Checker::removable_for(const JobView& job, Timestamp now) con
       Removable::Node& node = removable.nodes[placement.node.index()];
       node.cpu += placement.cpu_milli;
       node.memory += placement.memory_mib;
+      count_countables(node.counted, placement, +1);
       for (const std::uint8_t gpu : placement.gpus) node.gpus[gpu] += placement.gpu_milli;
     }
   }

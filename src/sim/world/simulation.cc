@@ -258,9 +258,26 @@ void Simulation::copy_a_node(Random& apart) {
   world_.reconcile();
 }
 
+// Pods of another scheduler come and go: on GPUs, on CPUs and memory, and as pods.
+void Simulation::change_foreign_use(Random& apart) {
+  const std::string& name = node_names_[apart.below(node_names_.size())];
+  ForeignReport use;
+  if (apart.chance(700)) {
+    use.cpu_milli = apart.between(0, 40) * 1000;
+    use.memory_mib = apart.between(0, 128) * 1024;
+    for (const Gpu& gpu : world_.fleet().gpus_of(name)) {
+      if (apart.chance(250)) use.gpus.insert(gpu.uuid);
+    }
+    if (apart.chance(500)) use.countables = {{"pods", apart.between(1, 3)}};
+  }
+  world_.fleet().set_foreign(name, std::move(use), world_.now());
+}
+
 // Faults that have random numbers of their own, so that lives without them are as they were.
 void Simulation::break_apart() {
   if (!shape_.policies) return;
+  if (Random apart(seed_ ^ (steps_ << 44U)); (has_foreign_use() || has_countables()) && apart.chance(200))
+    change_foreign_use(apart);
   if (Random apart(seed_ ^ (steps_ << 32U)); seed_ % 3 == 1 && apart.chance(200)) set_the_clock(apart);
   if (Random apart(seed_ ^ (steps_ << 36U)); seed_ % 2 == 1 && apart.chance(100)) {
     rename_a_node(apart);
@@ -453,6 +470,7 @@ void Simulation::heal_and_converge() {
   for (const std::string& node : node_names_) {  // also nodes that are cordoned for flapping
     world_.send(CordonNode{node, false, false, "operator"});
     for (std::uint8_t gpu = 0; gpu < 8; ++gpu) world_.fleet().set_gpu_health(node, gpu, true, world_.now());
+    world_.fleet().set_foreign(node, {}, world_.now());
   }
   world_.reconcile();
   std::set<JobId> ended;  // what never ends by itself: services, and jobs whose supervisor hangs

@@ -71,9 +71,12 @@ class Simulation {
   void forge_an_exit();
   void change_gpu_health(const std::string& node);
   void change_images(const std::string& node);
+  void change_foreign_use(Random& apart);
   bool has_cut_gpus() const { return shape_.policies && !shape_.exact && seed_ % 5 == 1; }
   bool has_changed_limits() const { return shape_.policies && seed_ % 7 == 3; }
   bool has_budgets() const { return shape_.policies && !shape_.exact && seed_ % 6 == 4; }
+  bool has_foreign_use() const { return shape_.policies && seed_ % 4 == 1; }
+  bool has_countables() const { return shape_.policies && seed_ % 4 == 3; }
   bool has_images() const { return shape_.policies && seed_ % 3 == 0; }
   static std::vector<std::string> random_images(Random& random);
   void touch_a_node();

@@ -51,6 +51,11 @@ void Simulation::build_nodes() {
       spec.containers = crates.chance(600);
       if (spec.containers) spec.images = random_images(crates);
     }
+    if (has_countables()) {
+      Random counters(seed_ ^ (0xc001ULL + n));  // as above
+      if (counters.chance(700)) spec.countables.emplace_back("pods", counters.between(1, 8));
+      if (counters.chance(600)) spec.countables.emplace_back("rdma/hca", counters.between(1, 4));
+    }
     for (std::int64_t g = 0; g < gpus; ++g) {
       Gpu gpu;
       gpu.uuid = "GPU-" + spec.name + "-" + std::to_string(g);

@@ -64,6 +64,10 @@ void Simulation::choose_for_affinity(JobSpec& spec) {
   for (TaskGroup& group : spec.groups) {
     if (has_images() && crates.chance(400)) group.image = crates.chance(500) ? "llama:1" : "pytorch";
   }
+  Random counters(seed_ ^ (steps_ << 44U));
+  for (TaskGroup& group : spec.groups) {
+    if (has_countables() && counters.chance(250)) group.request.countables = {{"rdma/hca", counters.between(1, 3)}};
+  }
   Random knives(seed_ ^ (steps_ << 12U));
   for (TaskGroup& group : spec.groups) {
     if (has_cut_gpus()) choose_instance(group.request, knives);

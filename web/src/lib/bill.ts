@@ -24,6 +24,7 @@ export interface FleetAccounts {
   unowned: number;
   drained: number;
   failed: number;
+  foreign: number;
   capacity: number;
 }
 
@@ -129,6 +130,7 @@ export const kAccounts: { key: keyof Omit<FleetAccounts, 'gpu_model' | 'capacity
   { key: 'unowned', text: 'unowned', says: 'not used, and backs no guarantee' },
   { key: 'drained', text: 'drained', says: 'not used, on a cordoned node' },
   { key: 'failed', text: 'failed', says: 'not used: unhealthy, or out of contact' },
+  { key: 'foreign', text: 'foreign', says: 'used by others than berth' },
 ];
 
 // What the floor of a queue was used for: the parts add up to what was held.

@@ -149,6 +149,7 @@ export type Look =
   | 'closed'
   | 'silent'
   | 'broken'
+  | 'foreign'
   | 'used'
   | 'part'
   | 'nominated'
@@ -176,6 +177,7 @@ export function lookOf(node: Node, gpu: Gpu, by: ColorBy, teamOf: (job: number) 
   if (!gpu.healthy) return 'broken';
   if (node.status !== 'ready') return 'silent';
   const job = gpu.jobs[0];
+  if (job === undefined && gpu.foreign) return 'foreign';
   if (by === 'health') return isClosed(node) ? 'closed' : 'used';
   if (by === 'driven') {
     if (gpu.driven_pct === undefined) return job === undefined ? 'free' : 'unmeasured';
@@ -191,6 +193,7 @@ export const kLookWords: Record<string, string> = {
   closed: 'cordoned or drained',
   silent: 'no contact',
   broken: 'unhealthy',
+  foreign: 'used by others',
   used: 'bound',
   part: 'bound in part',
   nominated: 'nominated',

@@ -41,6 +41,7 @@ export class FleetState {
       event.kind.startsWith('node-') ||
       event.kind.startsWith('maintenance') ||
       event.kind === 'gpu-health-changed' ||
+      event.kind === 'foreign-use-changed' ||
       event.kind === 'cluster-configured'
     );
   }

@@ -164,6 +164,7 @@ export interface Gpu {
   model: string;
   memory_mib: number;
   healthy: boolean;
+  foreign: boolean;
   simulated: boolean;
   free: number;
   nominated: number;
@@ -207,6 +208,7 @@ export interface Cluster {
   gpus_free: number;
   gpus_allocated: number;
   gpus_unhealthy: number;
+  gpus_foreign: number;
   jobs_pending: number;
   jobs_running: number;
   jobs_stopping: number;
