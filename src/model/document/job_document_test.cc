@@ -216,7 +216,7 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
        "job.yaml:3:26: groups[1].min_tasks: 2 is more than tasks 1; give at most that"},
       {"groups: [{queue: a}]\n",
        "job.yaml:1:11: groups[0]: there is no key 'queue'; known are name, tasks, min_tasks, gpus, "
-       "gpu_models, mig_profile, cpus, memory, command, env, workdir, image, launch, pool, "
+       "gpu_models, mig_profile, cpus, memory, countables, command, env, workdir, image, launch, pool, "
        "node_selector, tolerations, numa, topology"},
       {"affinity: [{labels: {app: x}, weight: 3}]\n",
        "job.yaml:1:31: affinity[0]: there is no key 'weight'; known are labels, level, required"},
