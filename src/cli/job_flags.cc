@@ -37,6 +37,8 @@ FlagKind kind_of(const document::JobKey& key) {
     case KeyKind::kTexts:
     case KeyKind::kIntegers:
     case KeyKind::kJobIds:
+    case KeyKind::kTolerations:
+    case KeyKind::kNodeRules:
       return FlagKind::kList;
     case KeyKind::kPairs:
     case KeyKind::kCounts:

@@ -192,6 +192,8 @@ std::string value_for(const document::JobKey& key) {
       return "A=b";
     case KeyKind::kText:
     case KeyKind::kTexts:
+    case KeyKind::kTolerations:
+    case KeyKind::kNodeRules:
     case KeyKind::kBool:
     case KeyKind::kMap:
     case KeyKind::kGroups:

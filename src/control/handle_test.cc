@@ -404,6 +404,14 @@ TEST_CASE("what nothing would read of a job is refused, and so is a name that is
         }) == "node_selector contains control characters");
   CHECK(refused_for([](JobSpec&, TaskGroup& group) { group.tolerations = {""}; }) ==
         "tolerations: a taint has no name; give its key");
+  CHECK(refused_for([](JobSpec&, TaskGroup& group) { group.tolerations = {"spot:Never"}; }) ==
+        "tolerations: 'spot:Never': there is no effect 'Never'; NoSchedule and NoExecute keep tasks away");
+  CHECK(refused_for([](JobSpec&, TaskGroup& group) {
+          group.node_rules = {{{{{"zone", NodeOperator::kIn, {}, false}}}}};
+        }) == "node_rules[0]: In needs at least one value");
+  CHECK(refused_for([](JobSpec&, TaskGroup& group) {
+          group.node_rules = {{{{{"zone", NodeOperator::kIn, {"\x1b[2J"}, false}}}}};
+        }) == "node_rules[0] contains control characters");
   CHECK(refused_for([](JobSpec& spec, TaskGroup&) {
           spec.groups.push_back(spec.groups.front());
           spec.groups.back().name = "other";

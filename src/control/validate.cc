@@ -9,6 +9,8 @@
 #include "base/utf8.h"
 #include "model/image.h"
 #include "model/nearest.h"
+#include "model/node_rule.h"
+#include "model/toleration.h"
 
 namespace berth::control {
 
@@ -107,16 +109,38 @@ Result<void> check_request(const std::string& where, const TaskRequest& request,
   return {};
 }
 
-// Checks the node selector and the tolerations. Names that no node has are allowed.
+// Labels that no node has are allowed.
+Result<void> check_rules(const std::string& where, const std::vector<NodeRule>& rules) {
+  if (rules.size() > kMaxNodeRules)
+    return invalid(where + "node_rules has more than " + std::to_string(kMaxNodeRules) + " rules");
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const std::string here = where + "node_rules[" + std::to_string(i) + "]";
+    if (const std::string problem = problem_of(rules[i]); !problem.empty()) return invalid(here + ": " + problem);
+    for (const auto& term : rules[i].terms) {
+      for (const NodeExpression& one : term) {
+        if (auto ok = check_text(here, one.key); !ok) return ok;
+        for (const std::string& value : one.values) {
+          if (auto ok = check_text(here, value); !ok) return ok;
+        }
+      }
+    }
+  }
+  return {};
+}
+
+// Checks the node selector, the node rules and the tolerations. Names that no node has are allowed.
 Result<void> check_wishes(const std::string& where, const TaskGroup& group) {
   for (const auto& [key, value] : group.node_selector) {
     if (key.empty()) return invalid(where + "node_selector: a label has no name; write it as LABEL: VALUE");
     if (auto ok = check_text(where + "node_selector", key + value); !ok) return ok;
   }
+  if (auto ok = check_rules(where, group.node_rules); !ok) return ok;
   std::set<std::string_view> taints;
   for (const std::string& taint : group.tolerations) {
     if (taint.empty()) return invalid(where + "tolerations: a taint has no name; give its key");
     if (auto ok = check_text(where + "tolerations", taint); !ok) return ok;
+    if (const auto read = parse_toleration(taint); !read)
+      return invalid(where + "tolerations: " + read.error().message);
     if (!taints.insert(taint).second)
       return invalid(where + "tolerations: '" + taint.substr(0, 80) + "' is given twice");
   }

@@ -6,6 +6,8 @@
 
 #include "explain/text_list.h"
 #include "explain/unavailable.h"
+#include "model/node_rule.h"
+#include "model/toleration.h"
 
 namespace berth::explain {
 
@@ -62,8 +64,7 @@ std::string untolerated(const TaskGroup& group, const NodeList& nodes) {
   std::set<std::string> keys;
   for (const NodeState* node : nodes) {
     for (const Taint& taint : node->spec.taints) {
-      if (std::find(group.tolerations.begin(), group.tolerations.end(), taint.key) == group.tolerations.end())
-        keys.insert(taint.key);
+      if (!tolerates(group.tolerations, taint)) keys.insert(text_of(taint));
     }
   }
   const std::string which = nodes.size() == 1 ? "the one node that it could use has"
@@ -71,10 +72,20 @@ std::string untolerated(const TaskGroup& group, const NodeList& nodes) {
   return which + (keys.size() == 1 ? " the taint " : " taints ") + some_of(keys) + ", which it does not tolerate";
 }
 
-bool tolerates_all(const TaskGroup& group, const NodeState& node) {
-  return std::all_of(node.spec.taints.begin(), node.spec.taints.end(), [&](const Taint& taint) {
-    return std::find(group.tolerations.begin(), group.tolerations.end(), taint.key) != group.tolerations.end();
-  });
+std::string node_count(const NodeList& nodes, const std::string& where) {
+  return nodes.size() == 1 ? "the one node" + where : "none of the " + std::to_string(nodes.size()) + " nodes" + where;
+}
+
+// The first of the group's node rules that allows none of these nodes; or that no node obeys all of them.
+std::string broken_rule(const TaskGroup& group, const NodeList& nodes, const std::string& where) {
+  const std::string none = node_count(nodes, where) + (nodes.size() == 1 ? " does not match" : " matches");
+  for (const NodeRule& rule : group.node_rules) {
+    const bool allowed = std::any_of(nodes.begin(), nodes.end(), [&](const NodeState* node) {
+      return allows(rule, node->spec.name, node->spec.labels);
+    });
+    if (!allowed) return none + " its rule: " + text_of(rule);
+  }
+  return none + " all its rules: " + listed(group.node_rules, [](const NodeRule& rule) { return text_of(rule); });
 }
 
 std::string of_pool(const Words& words, const JobState& job, const std::string& name, bool has_nodes) {
@@ -109,9 +120,16 @@ std::string no_eligible_node(const Words& words, const JobState& job, std::size_
                         [&](const auto& label) { return has_label(*node, label); });
   });
   if (labelled.empty()) return missing_label(group, left, where);
-  NodeList tolerated = labelled;
-  std::erase_if(tolerated, [&](const NodeState* node) { return !tolerates_all(group, *node); });
-  if (tolerated.empty()) return untolerated(group, labelled);
+  NodeList allowed = labelled;
+  std::erase_if(allowed, [&](const NodeState* node) {
+    return !std::all_of(group.node_rules.begin(), group.node_rules.end(),
+                        [&](const NodeRule& rule) { return allows(rule, node->spec.name, node->spec.labels); });
+  });
+  const std::string with = group.node_selector.empty() ? where : where + " with its labels";
+  if (allowed.empty()) return broken_rule(group, labelled, with);
+  NodeList tolerated = allowed;
+  std::erase_if(tolerated, [&](const NodeState* node) { return !tolerates_all(group.tolerations, node->spec.taints); });
+  if (tolerated.empty()) return untolerated(group, allowed);
   return "none of the nodes" + where + " runs containers for its image";
 }
 

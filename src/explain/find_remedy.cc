@@ -11,6 +11,7 @@
 
 #include "explain/pending_reason.h"
 #include "explain/what_if.h"
+#include "model/toleration.h"
 #include "sched/backfill/backfill.h"
 #include "sched/backfill/earliest_start.h"
 #include "sched/place/numa.h"
@@ -287,13 +288,29 @@ void WhatIf::other_nodes(std::size_t index) {
   }
   names.clear();
   for (const NodeState& node : state_.nodes()) {
-    for (const Taint& taint : node.spec.taints) names.insert(taint.key);
+    for (const Taint& taint : node.spec.taints) {
+      if (!tolerates(group.tolerations, taint)) names.insert(taint.key);
+    }
   }
-  for (const std::string& key : group.tolerations) names.erase(key);
   try_names(RemedyKind::kTolerate, index, names);
   names.clear();
   for (const auto& [key, value] : group.node_selector) names.insert(key);
   try_names(RemedyKind::kSelect, index, names);
+  without_rule(index);
+}
+
+// The first of its node rules without which it would start.
+void WhatIf::without_rule(std::size_t index) {
+  const std::size_t rules = std::min(job_.spec.groups[index].node_rules.size(), kMostNames);
+  for (std::size_t i = 0; i < rules; ++i) {
+    Remedy change;
+    change.kind = RemedyKind::kNoRule;
+    change.group = index;
+    change.from = static_cast<std::int64_t>(i);
+    if (!starts(change)) continue;
+    tell(std::move(change));
+    return;
+  }
 }
 
 // The narrowest level beyond the required one that is wide enough.

@@ -5,6 +5,7 @@
 #include "explain/text_list.h"
 #include "explain/why.h"
 #include "model/document/quantity.h"
+#include "model/node_rule.h"
 #include "sched/place/affinity.h"
 #include "state/replicas.h"
 
@@ -48,6 +49,9 @@ void resize(TaskGroup& group, const Remedy& change) {
       break;
     case RemedyKind::kSelect:
       std::erase_if(group.node_selector, [&](const auto& label) { return label.first == change.name; });
+      break;
+    case RemedyKind::kNoRule:
+      group.node_rules.erase(group.node_rules.begin() + change.from);
       break;
     case RemedyKind::kGroupLevel:
       group.topology.required = change.name;
@@ -255,6 +259,10 @@ std::string change_text(const Words& words, const JobState& job, const Remedy& c
       return "the job tolerated the taint " + change.name + group;
     case RemedyKind::kSelect:
       return "the job did not select nodes by the label " + change.name + group;
+    case RemedyKind::kNoRule: {
+      const auto& rules = job.spec.groups[change.group].node_rules;
+      return "the job did not ask for nodes with " + text_of(rules[static_cast<std::size_t>(change.from)]) + group;
+    }
     case RemedyKind::kShareNodes:
       return "the job did not ask for whole nodes";
     case RemedyKind::kLevel:
@@ -334,6 +342,7 @@ RemedyBy remedy_by(const Remedy& change) {
     case RemedyKind::kNoImage:
     case RemedyKind::kProfile:
     case RemedyKind::kOtherPorts:
+    case RemedyKind::kNoRule:
       return change.shrinks.empty() ? RemedyBy::kOwner : RemedyBy::kOperator;
   }
   return RemedyBy::kOwner;

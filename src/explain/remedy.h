@@ -40,13 +40,14 @@ enum class RemedyKind {
   kNoImage,     // the group runs its command without an image
   kProfile,     // the group requests MIG profile `name`, which is `to` milli-GPUs instead of `from`
   kOtherPorts,  // a free port instead of port `from`; if `from` is 0, instead of each of its ports
+  kNoRule,      // the group does without its node rule with index `from`
 };
 }  // namespace berth::explain
 
 namespace berth {
 BERTH_ENUM_NAMES(explain::RemedyKind, "release", "priority", "time-limit", "wait", "uncordon", "model", "pool",
                  "tolerate", "select", "share-nodes", "level", "gpus", "tasks", "cpus", "memory", "quota", "evict",
-                 "group-level", "no-term", "numa", "no-image", "profile", "other-ports");
+                 "group-level", "no-term", "numa", "no-image", "profile", "other-ports", "no-rule");
 }  // namespace berth
 
 namespace berth::explain {

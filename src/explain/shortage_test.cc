@@ -11,6 +11,7 @@
 #include <string>
 
 #include "explain/why.h"
+#include "model/toleration.h"
 #include "support/linear_search.h"
 #include "support/random_fleet.h"
 
@@ -31,7 +32,9 @@ bool may_use(const State& state, const JobState& job, const TaskGroup& group, co
   if (!group.image.empty() && !node.spec.containers) return false;
   if (!state.may_use(job.queue, job.spec.job_class, node.pool)) return false;
   return std::all_of(node.spec.taints.begin(), node.spec.taints.end(),
-                     [&](const Taint& taint) { return names(group.tolerations, taint.key); }) &&
+                     [&](const Taint& taint) { return tolerates(group.tolerations, taint); }) &&
+         std::all_of(group.node_rules.begin(), group.node_rules.end(),
+                     [&](const NodeRule& rule) { return allows(rule, node.spec.name, node.spec.labels); }) &&
          std::all_of(group.node_selector.begin(), group.node_selector.end(), [&](const auto& label) {
            return std::find(node.spec.labels.begin(), node.spec.labels.end(), label) != node.spec.labels.end();
          });

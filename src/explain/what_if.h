@@ -44,6 +44,7 @@ class WhatIf {
   void smaller_asks(std::size_t group);
   void smaller_profile(std::size_t group);
   void less_beside_growth(RemedyKind kind, std::size_t group, std::int64_t from, std::int64_t unit);
+  void without_rule(std::size_t group);
   void wider_level();
   void wider_group_level(std::size_t group);
   void without_term();

@@ -127,7 +127,7 @@ void Cluster::Impl::open() {
   open_ = true;
   opened_ = now_;
   for (const auto& [uid, pod] : pods_) {
-    if (waits_to_be_bound(pod)) note_rules(pod);
+    if (waits_to_be_bound(pod)) note_attaching(pod);
   }
   for (const KnownNode& known : options_.nodes) tell_of_known_node(known);
   for (auto& [name, node] : nodes_) update_node(name, node);
@@ -174,7 +174,6 @@ void Cluster::Impl::tick() {
   }
   serve_again();
   sweep_own();
-  sweep_affinities();
   for (auto& [name, node] : nodes_) {
     if (is_unsettled(name, node)) update_node(name, node);
   }

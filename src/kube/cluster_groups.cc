@@ -28,7 +28,8 @@ std::string job_name(std::string name) {
 }
 
 bool asks_the_same(const TaskGroup& a, const TaskGroup& b) {
-  return a.request == b.request && a.node_selector == b.node_selector && a.tolerations == b.tolerations;
+  return a.request == b.request && a.node_selector == b.node_selector && a.node_rules == b.node_rules &&
+         a.tolerations == b.tolerations;
 }
 
 }  // namespace
@@ -139,13 +140,12 @@ void Cluster::Impl::observe_pod(const boost::json::object& object, bool deleted)
   }
   if (fresh || pod.group.empty()) regroup(uid, pod);
   if (carries_its_task(uid, pod)) bound_.emplace(*now.task, uid);
-  if (now.ours && !pod.own && (!now.node.empty() || waits_to_be_bound(pod))) note_affinity(pod);
   forget_wish(pod);
   follow(uid, pod);
   count_foreign(pod);
   count_attached(pod);
   if (is_over(now)) touch_claims_of(now);
-  if (open_ && waits_to_be_bound(pod)) note_rules(pod);
+  if (open_ && waits_to_be_bound(pod)) note_attaching(pod);
   consider(pod.group);
 }
 
@@ -241,31 +241,19 @@ TaskGroup Cluster::Impl::task_group_of(const Pod& pod) const {
   TaskGroup group;
   group.request = pod.object.request;
   group.command = {"pod/" + shown(pod.object.name_space, 80) + "/" + shown(pod.object.name, 253)};
-  group.node_selector = selector_of(pod);
-  for (const Toleration& one : wish.tolerations) {
-    if (!one.exists) {
-      group.tolerations.push_back(taint_name(one.key, one.value));
-      continue;
-    }
-    for (const auto& [name, node] : nodes_) {  // it tolerates the key with any value: those that there are
-      for (const Taint& taint : node.object.spec.taints) {
-        if (one.key.empty() || taint.key == one.key || taint.key.starts_with(one.key + "="))
-          group.tolerations.push_back(taint.key);
-      }
-    }
-  }
-  std::sort(group.tolerations.begin(), group.tolerations.end());
-  group.tolerations.erase(std::unique(group.tolerations.begin(), group.tolerations.end()), group.tolerations.end());
+  group.node_selector = wish.node_selector;
+  const Labels attaching = attaching_labels(pod);
+  group.node_selector.insert(group.node_selector.end(), attaching.begin(), attaching.end());
+  std::sort(group.node_selector.begin(), group.node_selector.end());
+  group.node_rules = rules_of(pod);
+  group.tolerations = wish.tolerations;
   return group;
 }
 
 // Returns the job that the waiting pods are, or nothing if they may not be scheduled: then its pods say why.
 std::optional<JobSpec> Cluster::Impl::job_of(const Group& group, const std::vector<Pod*>& pods) {
   Refusal why;
-  for (const Pod* pod : pods) {
-    note_rules(*pod);
-    note_affinity(*pod);
-  }
+  for (const Pod* pod : pods) note_attaching(*pod);
   auto job = spec_of(group.name, pods, why);
   if (job) return job;
   for (Pod* pod : pods) tell(*pod, why.reason, why.text, true);
@@ -278,8 +266,6 @@ std::optional<JobSpec> Cluster::Impl::spec_of(const std::string& name, const std
     if (why.text.empty()) why = {"NotSchedulable", pod->object.wish.problem};
   }
   const Pod& first = *pods.front();
-  if (!why.text.empty()) return {};
-  why = {"TooManyNodeAffinities", why_affinity_waits(pods)};
   if (!why.text.empty()) return {};
   why.reason = "QueueNotAllowed";
   const std::string queue = queue_of(first, why.text);
@@ -476,12 +462,6 @@ void Cluster::Impl::waits(JobId job, const std::string& said) {
   const auto known = group_of_job_.find(job);
   if (known == group_of_job_.end()) return;
   std::string why = said;
-  const auto name = [&](const std::string& label, const NodeRule& rule) {
-    if (said.find(label) != std::string::npos)
-      why += " " + label + " is on nodes with " + shown(text_of(rule), 300) + ".";
-  };
-  for (const auto& [label, rule] : rules_) name(label, rule);
-  for (const auto& [label, affinity] : affinities_) name(label, affinity.rule);
   for (const auto& [label, attaching] : attachings_) {
     if (said.find(label) != std::string::npos)
       why += " " + label + " is on nodes that can attach " + std::to_string(attaching.second) +

@@ -105,7 +105,6 @@ class Cluster::Impl {
     std::size_t claiming = 0;                       // of its pods have claims
     Timestamp renewed_at = Timestamp::never();      // its job is given up, to be submitted anew
     std::string start_failure;                      // why its volumes let the last start fail
-    std::set<std::string> affinities;               // labels that stand for those of its pods
   };
   enum class TaskPhase { kWaitsForPod, kWaitsForVolumes, kBinding, kBound, kExited };
   struct Task {
@@ -159,12 +158,6 @@ class Cluster::Impl {
   struct Refusal {
     std::string reason;
     std::string text;
-  };
-  // A required node affinity of pods.
-  struct Affinity {
-    NodeRule rule;
-    std::string name_space;  // of the pod that came with it first
-    Timestamp used;
   };
   // What an Event is about.
   struct Subject {
@@ -270,14 +263,9 @@ class Cluster::Impl {
   bool attaches_too_many(const TaskKey& key, Task& task, const Pod& pod);
 
   // node rules
-  Labels selector_of(const Pod& pod, std::vector<NodeRule>* rules = nullptr) const;
+  std::vector<NodeRule> rules_of(const Pod& pod) const;
   Labels labels_of_node(const Node& node) const;
   bool allows_node(const Pod& pod, const Node& node) const;
-  void note_rules(const Pod& pod);
-  void label_nodes(const NodeRule& rule);
-  void note_affinity(const Pod& pod);
-  std::string why_affinity_waits(const std::vector<Pod*>& pods) const;
-  void sweep_affinities();
 
   // tasks
   void start(const StartTask& effect);
@@ -361,19 +349,16 @@ class Cluster::Impl {
   std::map<TaskKey, Task> tasks_;
   std::set<std::pair<TaskKey, std::string>> bound_;  // uids of pods that carry this key
   std::set<TaskKey> waiting_tasks_;
-  std::map<std::string, ClaimObject> claims_;                 // by NAMESPACE/NAME
-  std::map<std::string, VolumeObject> volumes_;               // by name
-  std::map<std::string, StorageClassObject> classes_;         // by name
-  std::map<std::string, std::set<std::string>> claim_users_;  // uids of pods that name the claim
-  std::map<std::string, NodeRule> rules_;                     // of volumes; by the label that stands for them
-  std::map<std::string, Affinity> affinities_;                // likewise
-  std::map<std::string, AttachLimits> attach_limits_;         // by node
-  std::map<std::string, std::int64_t> limited_drivers_;       // on how many nodes
+  std::map<std::string, ClaimObject> claims_;                               // by NAMESPACE/NAME
+  std::map<std::string, VolumeObject> volumes_;                             // by name
+  std::map<std::string, StorageClassObject> classes_;                       // by name
+  std::map<std::string, std::set<std::string>> claim_users_;                // uids of pods that name the claim
+  std::map<std::string, AttachLimits> attach_limits_;                       // by node
+  std::map<std::string, std::int64_t> limited_drivers_;                     // on how many nodes
   std::map<std::string, std::pair<std::string, std::int64_t>> attachings_;  // driver and count by the label for them
   std::map<std::string, std::set<std::string>> claim_pods_on_;              // uids of pods with claims, by node
-  Timestamp affinities_swept_ = Timestamp::never();
-  std::set<Kind> denied_;                  // kinds that may not be read
-  std::set<JobId> unsettled_;              // jobs whose volumes may have become ready
+  std::set<Kind> denied_;                                                   // kinds that may not be read
+  std::set<JobId> unsettled_;                                               // jobs whose volumes may have become ready
   std::map<TaskKey, Timestamp> serve_at_;  // tasks whose gang has no Service yet: when it is asked for again
   std::set<JobId> evicting_;               // jobs whose pods are to be asked to leave again
   std::vector<Effect> held_;               // effects from before `open`

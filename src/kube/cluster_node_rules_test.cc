@@ -1,8 +1,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
 
 #include "kube/api_stand_in.h"
+#include "model/toleration.h"
+#include "support/kubernetes_world.h"
 
 namespace berth::kube {
 namespace {
@@ -33,39 +36,58 @@ struct Zones : ApiStandIn {
     nodes_.at(name)["metadata"].as_object()["labels"].as_object()["zone"] = zone;
     cluster().observe(Kind::kNode, nodes_.at(name), false, now());
   }
-  std::string with_label(const std::string& key) const {
+  // The names of the nodes that the last job may use, by their own labels.
+  std::string allowed() const {
     std::string names;
     for (const auto& [name, spec] : registered) {
-      if (std::find(spec.labels.begin(), spec.labels.end(), std::pair{key, std::string("yes")}) != spec.labels.end())
-        names += name;
+      if (sched_allows(spec)) names += name;
     }
     return names;
   }
-  std::string label_of_last_job() const {
-    const Labels& selector = jobs().back().spec.groups[0].node_selector;
-    return selector.size() == 1 && selector[0].second == "yes" ? selector[0].first : "";
+  bool sched_allows(const NodeSpec& spec) const {
+    const auto& rules = jobs().back().spec.groups[0].node_rules;
+    return std::all_of(rules.begin(), rules.end(),
+                       [&](const NodeRule& rule) { return allows(rule, spec.name, spec.labels); });
   }
 };
 
 }  // namespace
 
-TEST_CASE("a node affinity that labels cannot say is a label that berth gives the nodes it allows") {
+TEST_CASE("a required node affinity goes to the core as it is, and nodes have the labels of their own alone") {
   Zones api;
+  const auto before = api.registered;
   api.pod("a", 1, "", zone_in(R"("z1","z3")"));
   api.settle();
   REQUIRE_EQ(api.jobs().size(), 1);
-  const std::string label = api.label_of_last_job();
-  CHECK(label.starts_with(kAffinityLabel));
-  CHECK_EQ(api.with_label(label), "n1n3");
+  const TaskGroup& group = api.jobs().back().spec.groups[0];
+  REQUIRE_EQ(group.node_rules.size(), 1);
+  CHECK_EQ(text_of(group.node_rules[0]), "zone in (z1, z3)");
+  CHECK(group.node_selector.empty());
+  CHECK_EQ(api.allowed(), "n1n3");
+  CHECK(api.registered == before);
   api.zone("n4", "z1");
   api.zone("n3", "z9");
   api.settle();
-  CHECK_EQ(api.with_label(label), "n1n4");
-  api.cluster().waits(JobId(1), "no node has the label " + label, api.now());
-  api.settle();
-  CHECK(api.told("a").find("zone in (z1, z3)") != std::string::npos);
+  CHECK_EQ(api.allowed(), "n1n4");
   api.start(first_task(1), "n4", 1);
   CHECK_EQ(api.node_of("a"), "n4");
+}
+
+TEST_CASE("a pod with a new affinity registers no node again") {
+  Zones api;
+  api.settle();
+  const auto registrations = [&] {
+    return std::count_if(api.commands.begin(), api.commands.end(),
+                         [](const Command& command) { return std::holds_alternative<RegisterNode>(command); });
+  };
+  const auto before = registrations();
+  for (int i = 0; i < 40; ++i) {
+    const std::string number = std::to_string(i);
+    api.pod("p" + number, 1, "", zone_in("\"z1\",\"other" + number + "\""));
+    api.settle();
+  }
+  CHECK_EQ(api.jobs().size(), 40);
+  CHECK_EQ(registrations(), before);
 }
 
 TEST_CASE("a node without the label is not in, and is elsewhere; several terms are either") {
@@ -85,22 +107,51 @@ TEST_CASE("a node without the label is not in, and is elsewhere; several terms a
     api.pod("a", 1, "", affinity_to(terms));
     api.settle();
     REQUIRE_EQ(api.jobs().size(), 1);
-    REQUIRE_FALSE(api.label_of_last_job().empty());
-    CHECK_EQ(api.with_label(api.label_of_last_job()), nodes);
+    REQUIRE_FALSE(api.jobs()[0].spec.groups[0].node_rules.empty());
+    CHECK_EQ(api.allowed(), nodes);
   }
 }
 
-TEST_CASE("an affinity with one value for each label is a selector; that of a DaemonSet names its node") {
+TEST_CASE("a selector and an affinity are both asked for; that of a DaemonSet names its node") {
   Zones api;
   api.pod("a", 1, "", R"("nodeSelector":{"x":"y"},)" + zone_in(R"("z1")"));
   api.pod("b", 1, "", affinity_to(R"([{"matchFields":[{"key":"metadata.name","operator":"In","values":["n2"]}]}])"));
   api.settle();
   REQUIRE_EQ(api.jobs().size(), 2);
-  CHECK(api.jobs()[0].spec.groups[0].node_selector == Labels{{"x", "y"}, {"zone", "z1"}});
-  CHECK(api.jobs()[1].spec.groups[0].node_selector == Labels{{"berth.dev/node", "n2"}});
-  const Labels& labels = api.registered.at("n2").labels;
-  CHECK(std::find(labels.begin(), labels.end(), std::pair<std::string, std::string>{"berth.dev/node", "n2"}) !=
-        labels.end());
+  CHECK(api.jobs()[0].spec.groups[0].node_selector == Labels{{"x", "y"}});
+  CHECK_EQ(text_of(api.jobs()[0].spec.groups[0].node_rules.at(0)), "zone in (z1)");
+  CHECK_EQ(api.allowed(), "n2");
+}
+
+TEST_CASE("taints come with their values and effects, and tolerations with their operators") {
+  Zones api;
+  api.node(
+      "n5", 8,
+      R"({"taints":[{"key":"team","value":"a","effect":"NoSchedule"},{"key":"team","value":"a","effect":"NoExecute"},)"
+      R"({"key":"soft","effect":"PreferNoSchedule"}]})");
+  api.settle();
+  CHECK(api.registered.at("n5").taints ==
+        std::vector<Taint>{{"team", "a", TaintEffect::kNoSchedule}, {"team", "a", TaintEffect::kNoExecute}});
+  api.pod("a", 1, "",
+          R"("tolerations":[{"key":"team","operator":"Equal","value":"b","effect":"NoSchedule"},)"
+          R"({"key":"gpu","operator":"Exists"},{"operator":"Exists","effect":"NoExecute"},{"key":"plain"},)"
+          R"({"key":"soft","operator":"Exists","effect":"PreferNoSchedule"},{"value":"no-key"}])");
+  api.pod("b", 1, "", R"("tolerations":[{"operator":"Exists"}])");
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 2);
+  CHECK_EQ(api.jobs()[0].spec.groups[0].tolerations,
+           std::vector<std::string>{"*:NoExecute", "gpu", "plain=", "team=b:NoSchedule"});
+  CHECK_EQ(api.jobs()[1].spec.groups[0].tolerations, std::vector<std::string>{"*"});
+}
+
+TEST_CASE("a toleration of any value holds for a taint on a node that joins after the pod's job") {
+  Zones api;
+  api.pod("a", 1, "", R"("tolerations":[{"key":"nvidia.com/gpu","operator":"Exists","effect":"NoSchedule"}])");
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 1);
+  api.node("late", 8, R"({"taints":[{"key":"nvidia.com/gpu","value":"present","effect":"NoSchedule"}]})");
+  api.settle();
+  CHECK(tolerates_all(api.jobs()[0].spec.groups[0].tolerations, api.registered.at("late").taints));
 }
 
 TEST_CASE("a pod that was made after its job does not get a node that its affinity excludes") {
@@ -114,38 +165,59 @@ TEST_CASE("a pod that was made after its job does not get a node that its affini
   CHECK_EQ(api.node_of("b"), "");
 }
 
-TEST_CASE("after a restart the nodes have the labels of running and waiting pods again") {
-  Zones api;
-  api.pod("a", 1, "", zone_in(R"("z1","z2")"));
-  api.settle();
-  const std::string running = api.label_of_last_job();
-  api.start(first_task(1), "n1", 1);
-  api.run_all();
-  api.pod("b", 1, "", zone_in(R"("z2","z3")"));
-  api.settle();
-  const std::string waiting = api.label_of_last_job();
-  api.registered.clear();
-  api.restart();
-  CHECK_EQ(api.with_label(running), "n1n2");
-  CHECK_EQ(api.with_label(waiting), "n2n3");
-  CHECK_EQ(api.jobs().size(), 2);
+namespace {
+
+boost::json::object with_spec(boost::json::object object, const std::string& members) {
+  const boost::json::value read = boost::json::parse("{" + members + "}");
+  for (const auto& [key, value] : read.as_object()) object["spec"].as_object()[key] = value;
+  return object;
 }
 
-TEST_CASE("a namespace has 32 affinities an hour, and waits for more without harm to others") {
-  Zones api;
-  const auto number = [](int value) { return std::to_string(value); };
-  for (int i = 0; i < 33; ++i) {
-    api.pod("p" + number(i), 1, "", zone_in("\"z1\",\"other" + number(i) + "\""));
-    api.settle();
+// A fleet with the core behind it. Its pods ask for one GPU.
+struct Fleet : KubernetesWorld {
+  Fleet() { server.add_namespace("team", "research/nlp, ads"); }
+  void node(const std::string& name, const std::string& taints) {
+    server.put(Kind::kNode, with_spec(StandInServer::node(name, 8), R"("taints":[)" + taints + "]"));
+    settle();
   }
-  CHECK_EQ(api.jobs().size(), 32);
-  CHECK(api.told("p32").find("32 different required node affinities") != std::string::npos);
-  for (int i = 0; i < 32; ++i) api.remove(api.uid_of("p" + number(i)));
-  for (std::size_t job = 1; job <= 32; ++job) api.cluster().finished(JobId(job), true, api.now());
-  api.pass(3'500);
-  CHECK_EQ(api.jobs().size(), 32);
-  api.pass(300);
-  CHECK_EQ(api.jobs().size(), 33);
+  void pod(const std::string& name, const std::string& tolerations) {
+    server.put(Kind::kPod, with_spec(StandInServer::pod_of("team", name, 1), R"("tolerations":[)" + tolerations + "]"));
+    settle();
+  }
+  std::string node_of(const std::string& pod) { return StandInServer::node_of(server.pod("team/" + pod)); }
+};
+
+}  // namespace
+
+TEST_CASE("with the core: a pod that tolerates a key starts on the first node that comes with such a taint") {
+  Fleet world;
+  world.node("n0", R"({"key":"other","effect":"NoSchedule"})");
+  world.pod("a", R"({"key":"nvidia.com/gpu","operator":"Exists","effect":"NoSchedule"})");
+  world.pass(30);
+  CHECK_EQ(world.node_of("a"), "");
+  world.node("n1", R"({"key":"nvidia.com/gpu","value":"present","effect":"NoSchedule"})");
+  world.pass(5);
+  CHECK_EQ(world.node_of("a"), "n1");
+  for (const std::string& error : world.errors) FAIL_CHECK(error);
+}
+
+TEST_CASE("with the core: a toleration of one effect does not open a node whose taint has the other") {
+  Fleet world;
+  world.node("n0", R"({"key":"x","effect":"NoExecute"})");
+  world.pod("schedule", R"({"key":"x","operator":"Exists","effect":"NoSchedule"})");
+  world.pass(30);
+  CHECK_EQ(world.node_of("schedule"), "");
+  world.node("n1", R"({"key":"y","effect":"NoSchedule"})");
+  world.pod("execute", R"({"key":"y","operator":"Exists","effect":"NoExecute"})");
+  world.pass(30);
+  CHECK_EQ(world.node_of("execute"), "");
+  world.pod("both", R"({"key":"x","operator":"Exists"})");
+  world.pass(5);
+  CHECK_EQ(world.node_of("both"), "n0");
+  world.node("n2", R"({"key":"x","effect":"NoSchedule"},{"key":"y","effect":"NoExecute"})");
+  world.pass(5);
+  CHECK_EQ(world.node_of("schedule"), "");  // the other taint of the node keeps it away
+  for (const std::string& error : world.errors) FAIL_CHECK(error);
 }
 
 }  // namespace berth::kube

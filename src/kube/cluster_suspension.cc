@@ -99,10 +99,7 @@ void Cluster::Impl::submit_suspended(const std::string& id, Suspended& known) {
   if (pods.empty()) return;
   std::vector<Pod*> each;
   for (Pod& pod : pods) each.push_back(&pod);
-  for (const Pod& pod : pods) {
-    note_rules(pod);
-    note_affinity(pod);
-  }
+  for (const Pod& pod : pods) note_attaching(pod);
   if (const std::string volumes = why_volumes_wait(each); !volumes.empty())
     return tell_owner(known, "Waiting", volumes);
   Refusal why;

@@ -276,7 +276,7 @@ TEST_CASE("selectors, tolerations and host ports come with the job") {
       R"({"taints":[{"key":"team","value":"a","effect":"NoSchedule"},{"key":"soft","effect":"PreferNoSchedule"}]})");
   api.settle();
   REQUIRE_EQ(api.registered.at("n3").taints.size(), 1);
-  CHECK_EQ(api.registered.at("n3").taints[0].key, "team=a");
+  CHECK(api.registered.at("n3").taints[0] == Taint{"team", "a"});
   api.pod(
       "a", 1, "",
       R"("nodeSelector":{"zone":"z1"},"tolerations":[{"key":"team","operator":"Equal","value":"b","effect":"NoSchedule"},{"key":"team","operator":"Exists"}])");
@@ -284,7 +284,7 @@ TEST_CASE("selectors, tolerations and host ports come with the job") {
   REQUIRE_EQ(api.jobs().size(), 1);
   const TaskGroup& group = api.jobs()[0].spec.groups[0];
   CHECK_EQ(group.node_selector, Labels{{"zone", "z1"}});
-  CHECK_EQ(group.tolerations, std::vector<std::string>{"team=a", "team=b"});
+  CHECK_EQ(group.tolerations, std::vector<std::string>{"team", "team=b:NoSchedule"});
 }
 
 TEST_CASE("a start that comes before the answer to the submission finds its pods by the source of its job") {

@@ -79,13 +79,6 @@ void Cluster::Impl::volumes_gone(Kind kind, const std::string& id) {
   }
   if (kind == Kind::kPersistentVolume) volumes_.erase(id);
   if (kind == Kind::kStorageClass) classes_.erase(id);
-  // A label that stands for a rule which no object has any more, so that they do not gather.
-  std::erase_if(rules_, [&](const auto& one) {
-    const auto has = [&](const auto& all) {
-      return std::any_of(all.begin(), all.end(), [&](const auto& object) { return object.second.rule == one.second; });
-    };
-    return !has(volumes_) && !has(classes_);
-  });
 }
 
 // Looks again at the jobs that wait for the claim: it has changed, or another pod uses it.
@@ -99,7 +92,7 @@ void Cluster::Impl::touch_claim(const std::string& id) {
     if (pod.assigned) {
       unsettled_.insert(pod.assigned->job);
     } else if (waits_to_be_bound(pod)) {
-      note_rules(pod);
+      note_attaching(pod);
       groups.insert(pod.group);
     }
   }
@@ -173,7 +166,7 @@ std::string Cluster::Impl::mark_of(const std::vector<Pod*>& pods) const {
   for (const Pod* pod : pods) {
     std::string mark;
     for (const PodClaim& claim : pod->object.claims) {
-      if (const ClaimVerdict verdict = verdict_of(*pod, claim); verdict.rule) mark += label_of(*verdict.rule);
+      if (const ClaimVerdict verdict = verdict_of(*pod, claim); verdict.rule) mark += kube::mark_of(*verdict.rule);
     }
     for (const auto& [label, yes] : attaching_labels(*pod)) mark += label;
     if (!mark.empty()) marks.push_back(std::move(mark));

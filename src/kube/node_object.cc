@@ -5,7 +5,6 @@
 
 #include "kube/device.h"
 #include "kube/json_reading.h"
-#include "kube/node_rule.h"
 #include "kube/quantity.h"
 
 namespace berth::kube {
@@ -30,25 +29,23 @@ Labels labels_of(const json::object& node) {
         labels.emplace_back(shown(key, 320), shown(*text, 64));
     }
   }
-  std::erase_if(labels, [](const auto& label) { return label.first == kNameLabel; });
-  labels.emplace_back(kNameLabel, text_at(node, {"metadata", "name"}));
   std::sort(labels.begin(), labels.end());
   return labels;
 }
 
 void read_taints(const json::object& node, NodeObject& object) {
+  std::vector<Taint>& taints = object.spec.taints;
   for (const json::object* taint : objects_at(node, {"spec", "taints"})) {
     const std::string key = text_at(*taint, {"key"});
     if (key == kOutOfService) object.out_of_service = true;
-    if (text_at(*taint, {"effect"}) == "PreferNoSchedule") continue;
-    object.spec.taints.push_back({taint_name(key, text_at(*taint, {"value"})), ""});
+    const std::string effect = text_at(*taint, {"effect"});
+    if (effect == "PreferNoSchedule") continue;
+    taints.push_back({shown(key, 320), shown(text_at(*taint, {"value"}), 64),
+                      effect == "NoExecute" ? TaintEffect::kNoExecute : TaintEffect::kNoSchedule});
   }
-  if (true_at(node, {"spec", "unschedulable"})) object.spec.taints.push_back({std::string(kUnschedulable), ""});
-  std::sort(object.spec.taints.begin(), object.spec.taints.end(),
-            [](const Taint& a, const Taint& b) { return a.key < b.key; });
-  const auto same = [](const Taint& a, const Taint& b) { return a.key == b.key; };
-  object.spec.taints.erase(std::unique(object.spec.taints.begin(), object.spec.taints.end(), same),
-                           object.spec.taints.end());
+  if (true_at(node, {"spec", "unschedulable"})) taints.push_back({std::string(kUnschedulable), ""});
+  std::sort(taints.begin(), taints.end());
+  taints.erase(std::unique(taints.begin(), taints.end()), taints.end());
 }
 
 void read_condition(const json::object& node, NodeObject& object) {
@@ -153,10 +150,6 @@ void read_topology(const std::vector<std::string>& levels, NodeObject& object) {
 }
 
 }  // namespace
-
-std::string taint_name(std::string_view key, std::string_view value) {
-  return value.empty() ? shown(key, 320) : shown(key, 320) + "=" + shown(value, 64);
-}
 
 Result<NodeObject> read_node(const json::object& node, const std::string& cell, const std::vector<std::string>& levels,
                              const std::vector<std::string>& vendors) {

@@ -25,12 +25,10 @@ struct NodeObject {
   std::vector<std::string> notes;  // what of it was not understood
 };
 
-// Returns the name that a taint has in berth: key, or key=value.
-std::string taint_name(std::string_view key, std::string_view value);
-
 // Reads a Node. The model of its GPUs is its label berth.dev/gpu-model, else nvidia.com/gpu.product; its pool is its
 // label berth.dev/pool, else `default`; its place in the topology is the values of the labels `levels`, if it has all
-// of them. A taint is named key or key=value. Error: it has no name or uid, or a quantity is none.
+// of them. Taints that only advise (PreferNoSchedule) are left out. Error: it has no name or uid, or a quantity is
+// none.
 Result<NodeObject> read_node(const boost::json::object& node, const std::string& cell,
                              const std::vector<std::string>& levels, const std::vector<std::string>& vendors = {});
 

@@ -9,9 +9,10 @@
 namespace berth::kube {
 namespace {
 
-NodeRule selector_in(const std::string& terms) {
+SelectorRead read_terms(const std::string& terms) {
   return read_rule(boost::json::parse(R"({"nodeSelectorTerms":)" + terms + "}").as_object());
 }
+NodeRule selector_in(const std::string& terms) { return read_terms(terms).rule; }
 
 const Labels kSixteenCores{{"cores", "16"}, {"kubernetes.io/hostname", "n1"}, {"zone", "z1"}};
 
@@ -54,34 +55,24 @@ TEST_CASE("a node selector allows the nodes that Kubernetes would allow") {
   }
 }
 
-TEST_CASE("a rule of one value for each label is those labels, and any other has a label of its own") {
-  const NodeRule one = selector_in(
-      R"([{"matchExpressions":[{"key":"zone","operator":"In","values":["z1"]},{"key":"a","operator":"In","values":["b"]}]}])");
-  CHECK(labels_of(one) == Labels{{"a", "b"}, {"zone", "z1"}});
-  const char* others[] = {R"([{"matchExpressions":[{"key":"zone","operator":"In","values":["z1","z2"]}]}])",
-                          R"([{"matchExpressions":[{"key":"zone","operator":"NotIn","values":["z1"]}]}])",
-                          R"([{"matchFields":[{"key":"metadata.name","operator":"NotIn","values":["z1"]}]}])",
-                          R"([{"matchExpressions":[{"key":"zone","operator":"In","values":["z1"]},)"
-                          R"({"key":"zone","operator":"In","values":["z2"]}]}])",
-                          R"([{"matchExpressions":[{"key":"zone","operator":"In","values":["z1"]}]},{}])",
-                          R"([{}])"};
-  std::vector<std::string> labels;
-  for (const char* terms : others) {
+TEST_CASE("rules are told apart by their marks, and are said in words") {
+  const char* rows[] = {R"([{"matchExpressions":[{"key":"zone","operator":"In","values":["z2","z1"]}]}])",
+                        R"([{"matchExpressions":[{"key":"zone","operator":"NotIn","values":["z1"]}]}])",
+                        R"([{"matchFields":[{"key":"metadata.name","operator":"NotIn","values":["z1"]}]}])",
+                        R"([{"matchExpressions":[{"key":"zone","operator":"In","values":["z1"]}]},{}])",
+                        R"([{}])",
+                        "[]"};
+  std::vector<std::string> marks;
+  for (const char* terms : rows) {
     CAPTURE(terms);
-    const NodeRule rule = selector_in(terms);
-    CHECK_FALSE(labels_of(rule));
-    const std::string label = label_of(rule);
-    CHECK(label.starts_with(kVolumeLabel));
-    CHECK(label.size() <= 63);
-    CHECK_EQ(label, label_of(selector_in(terms)));
-    CHECK(std::find(labels.begin(), labels.end(), label) == labels.end());
-    labels.push_back(label);
+    const std::string mark = mark_of(selector_in(terms));
+    CHECK_EQ(mark, mark_of(selector_in(terms)));
+    CHECK(std::find(marks.begin(), marks.end(), mark) == marks.end());
+    marks.push_back(mark);
   }
-  CHECK(label_of(selector_in(others[0]), kAffinityLabel).starts_with(kAffinityLabel));
-  CHECK(labels_of(selector_in(R"([{"matchFields":[{"key":"metadata.name","operator":"In","values":["n1"]}]}])")) ==
-        Labels{{"berth.dev/node", "n1"}});
-  CHECK_EQ(text_of(selector_in(others[0])), "zone in (z1, z2)");
-  CHECK_EQ(text_of(selector_in(others[5])), "no node");
+  CHECK_EQ(text_of(selector_in(rows[0])), "zone in (z1, z2)");
+  CHECK_EQ(text_of(selector_in(rows[2])), "the node's name not in (z1)");
+  CHECK_EQ(text_of(selector_in(rows[4])), "no node");
 }
 
 // The cases of TestNodeAffinity in pkg/scheduler/framework/plugins/nodeaffinity/node_affinity_test.go.
@@ -165,15 +156,17 @@ TEST_CASE("what of a selector is not obeyed is named, and allows no node") {
       {R"([{"matchFields":[{"key":"metadata.uid","operator":"In","values":["b"]}]}])", "the field metadata.uid"},
       {R"([{"matchExpressions":[)" + many(in, 101) + "]}]", "over 100 expressions in a term"},
       {R"([{"matchExpressions":[{"key":"a","operator":"NotIn","values":[)" + values + "]}]}]",
-       "1000 values or more for a"},
+       "over 1000 values for a"},
+      {R"([{"matchExpressions":[{"key":"a","operator":"In","values":[]}]}])",
+       "an expression for a that is none: In needs at least one value"},
   };
   for (const auto& [terms, problem] : rows) {
     CAPTURE(problem);
-    CHECK_EQ(problem_of(selector_in(terms)), problem);
+    CHECK_EQ(read_terms(terms).problem, problem);
     CHECK_FALSE(allows(selector_in(terms), "n", {{"a", "x"}}));
   }
-  CHECK_EQ(problem_of(selector_in("[" + many(R"({"matchExpressions":[)" + in + "]}", 100) + "]")), "100 terms or more");
-  CHECK_EQ(problem_of(selector_in(R"([{"matchExpressions":[)" + many(in, 100) + "]}]")), "");
+  CHECK_EQ(read_terms("[" + many(R"({"matchExpressions":[)" + in + "]}", 101) + "]").problem, "over 100 terms");
+  CHECK_EQ(read_terms(R"([{"matchExpressions":[)" + many(in, 100) + "]}]").problem, "");
 }
 
 }  // namespace berth::kube

@@ -160,8 +160,7 @@ json::array tolerations_of(const std::vector<Taint>& taints) {
   json::array tolerations;
   for (const Taint& taint : taints) {
     if (taint.key.starts_with("node.kubernetes.io/")) continue;  // conditions, which come and go
-    const std::string key = taint.key.substr(0, taint.key.find('='));
-    tolerations.push_back(json::object{{"key", key}, {"operator", "Exists"}});
+    tolerations.push_back(json::object{{"key", taint.key}, {"operator", "Exists"}});
   }
   return tolerations;
 }

@@ -159,8 +159,7 @@ TEST_CASE("the namespace of a queue is that of the nearest queue above it that h
 }
 
 TEST_CASE("a pod tolerates the taints of the node that it was given, but not its conditions") {
-  const auto made =
-      pod_of(a_start(), in_jobs(), {{"team=x", "NoSchedule"}, {"node.kubernetes.io/not-ready", ""}}, "berth", "log");
+  const auto made = pod_of(a_start(), in_jobs(), {{"team", "x"}, {"node.kubernetes.io/not-ready", ""}}, "berth", "log");
   const auto tolerations = objects_at(made, {"spec", "tolerations"});
   REQUIRE_EQ(tolerations.size(), 1);
   CHECK_EQ(text_at(*tolerations[0], {"key"}), "team");

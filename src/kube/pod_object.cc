@@ -5,6 +5,7 @@
 
 #include "kube/json_reading.h"
 #include "kube/pod_request.h"
+#include "model/toleration.h"
 
 namespace berth::kube {
 namespace {
@@ -61,19 +62,25 @@ void read_group(const json::object& pod, PodObject& object) {
   }
 }
 
-// A rule that labels can say is one of the selector.
 void read_node_affinity(const json::object& pod, PodWish& wish) {
   const json::object* required =
       object_at(pod, {"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
   if (required == nullptr) return;
-  NodeRule rule = read_rule(*required);
-  if (const std::string problem = problem_of(rule); !problem.empty())
-    return refuse(wish, "required node affinity with " + problem + " is not supported");
-  if (const auto labels = labels_of(rule)) {
-    wish.node_selector.insert(wish.node_selector.end(), labels->begin(), labels->end());
-  } else {
-    wish.affinity = std::move(rule);
-  }
+  SelectorRead read = read_rule(*required);
+  if (!read.problem.empty()) return refuse(wish, "required node affinity with " + read.problem + " is not supported");
+  wish.affinity = std::move(read.rule);
+}
+
+// Returns the toleration as berth writes it; empty if it tolerates nothing that keeps the pod away.
+std::string toleration_of(const json::object& object) {
+  const std::string effect = text_at(object, {"effect"});
+  const bool exists = text_at(object, {"operator"}) == "Exists";
+  Toleration toleration{text_at(object, {"key"}), std::nullopt, enum_from_name<TaintEffect>(effect)};
+  if ((toleration.key.empty() && !exists) || (!effect.empty() && !toleration.effect)) return {};
+  if (!exists) toleration.value = text_at(object, {"value"});
+  std::string text = text_of(toleration);
+  const auto read = parse_toleration(text);  // a key that no taint can have says something else, or nothing
+  return read && *read == toleration ? text : std::string();
 }
 
 void read_nodes(const json::object& pod, PodWish& wish) {
@@ -86,12 +93,10 @@ void read_nodes(const json::object& pod, PodWish& wish) {
   std::sort(wish.node_selector.begin(), wish.node_selector.end());
   wish.node_selector.erase(std::unique(wish.node_selector.begin(), wish.node_selector.end()), wish.node_selector.end());
   for (const json::object* toleration : objects_at(pod, {"spec", "tolerations"})) {
-    if (text_at(*toleration, {"effect"}) == "PreferNoSchedule") continue;
-    Toleration one{text_at(*toleration, {"key"}), text_at(*toleration, {"value"}),
-                   text_at(*toleration, {"operator"}) == "Exists"};
-    if (one.key.empty() && !one.exists) continue;
-    wish.tolerations.push_back(std::move(one));
+    if (std::string text = toleration_of(*toleration); !text.empty()) wish.tolerations.push_back(std::move(text));
   }
+  std::sort(wish.tolerations.begin(), wish.tolerations.end());
+  wish.tolerations.erase(std::unique(wish.tolerations.begin(), wish.tolerations.end()), wish.tolerations.end());
 }
 
 // Names what decides where a pod may run and berth does not do yet: it is refused, not ignored.

@@ -31,13 +31,6 @@ struct PodEnd {
   std::string message;
 };
 
-// A toleration of one taint key; without `exists` of the taint with this value alone.
-struct Toleration {
-  std::string key;
-  std::string value;
-  bool exists = false;
-};
-
 // What only a pod that is not bound yet needs.
 struct PodWish {
   std::string queue;           // empty: the namespace's default
@@ -48,9 +41,9 @@ struct PodWish {
   std::int32_t group_size = 0;
   std::string pod_group;  // name of its PodGroup; empty: none
   Labels node_selector;
-  std::optional<NodeRule> affinity;  // required node affinity that labels cannot say
-  PodTerms terms;                    // between pods
-  std::vector<Toleration> tolerations;
+  std::optional<NodeRule> affinity;      // required node affinity
+  PodTerms terms;                        // between pods
+  std::vector<std::string> tolerations;  // model/toleration.h
   std::vector<std::int32_t> ports;
   TopologyConstraint topology;
   std::optional<JobClass> job_class;

@@ -11,8 +11,6 @@ namespace berth::kube {
 namespace {
 
 namespace json = boost::json;
-constexpr std::size_t kMostTopologies = 100;
-
 constexpr std::size_t kMostDrivers = 100;
 constexpr std::string_view kAttachLabel = "berth.dev/attaches-";
 
@@ -62,7 +60,7 @@ VolumeObject read_volume(const json::object& volume) {
   read.driver = text_at(volume, {"spec", "csi", "driver"});
   const json::object* required = object_at(volume, {"spec", "nodeAffinity", "required"});
   if (required == nullptr) return read;
-  read.rule = read_rule(*required);
+  read.rule = read_rule(*required).rule;
   return read;
 }
 
@@ -75,10 +73,16 @@ StorageClassObject read_storage_class(const json::object& storage_class) {
   if (topologies.empty()) return read;
   read.rule.emplace();
   for (const json::object* term : topologies) {
-    std::vector<NodeExpression> all;
-    for (const json::object* one : objects_at(*term, {"matchLabelExpressions"}))
-      all.push_back(read_expression(*one, "In", false));
-    if (read.rule->terms.size() < kMostTopologies) read.rule->terms.push_back(std::move(all));
+    if (read.rule->terms.size() == kMaxRuleTerms) break;
+    auto& all = read.rule->terms.emplace_back();
+    bool sound = true;
+    for (const json::object* object : objects_at(*term, {"matchLabelExpressions"})) {
+      std::string problem;
+      auto one = read_expression(*object, "In", problem);
+      sound = sound && one && all.size() < kMaxRuleExpressions;
+      if (sound) all.push_back(std::move(*one));
+    }
+    if (!sound) all.clear();  // then the term allows no node
   }
   return read;
 }

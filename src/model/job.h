@@ -14,6 +14,7 @@
 #include "model/ids.h"
 #include "model/mig.h"
 #include "model/node.h"
+#include "model/node_rule.h"
 #include "model/resources.h"
 
 namespace berth {
@@ -64,20 +65,21 @@ struct TaskGroup {
   Launch launch = Launch::kPerTask;
   std::string pool;  // empty: any pool that the queue may use
   Labels node_selector;
-  std::vector<std::string> tolerations;  // taint keys
+  std::vector<std::string> tolerations;  // model/toleration.h
   TopologyConstraint topology;           // for the tasks of this group, inside the job's own constraint
   NumaPolicy numa = NumaPolicy::kBestEffort;
+  std::vector<NodeRule> node_rules;  // its nodes are allowed by all of them
 
   std::int32_t least() const { return min_count == 0 ? count : min_count; }
   bool operator==(const TaskGroup&) const = default;
   static constexpr auto fields() {
-    return field_list(field("name", &TaskGroup::name), field("count", &TaskGroup::count),
-                      field("min_count", &TaskGroup::min_count), field("request", &TaskGroup::request),
-                      field("command", &TaskGroup::command), field("env", &TaskGroup::env),
-                      field("workdir", &TaskGroup::workdir), field("image", &TaskGroup::image),
-                      field("launch", &TaskGroup::launch), field("pool", &TaskGroup::pool),
-                      field("node_selector", &TaskGroup::node_selector), field("tolerations", &TaskGroup::tolerations),
-                      field("topology", &TaskGroup::topology), field("numa", &TaskGroup::numa));
+    return field_list(
+        field("name", &TaskGroup::name), field("count", &TaskGroup::count), field("min_count", &TaskGroup::min_count),
+        field("request", &TaskGroup::request), field("command", &TaskGroup::command), field("env", &TaskGroup::env),
+        field("workdir", &TaskGroup::workdir), field("image", &TaskGroup::image), field("launch", &TaskGroup::launch),
+        field("pool", &TaskGroup::pool), field("node_selector", &TaskGroup::node_selector),
+        field("tolerations", &TaskGroup::tolerations), field("topology", &TaskGroup::topology),
+        field("numa", &TaskGroup::numa), field_if_set("node_rules", &TaskGroup::node_rules));
   }
 };
 

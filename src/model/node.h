@@ -2,6 +2,7 @@
 // A node as its backend reports it: its resources, its place in the topology, its labels and taints. The state keeps
 // what of it is free.
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -34,11 +35,19 @@ struct Gpu {
   }
 };
 
+// What a taint does to tasks that do not tolerate it: both keep them away; Kubernetes also evicts what runs on a node
+// that gets a NoExecute taint.
+enum class TaintEffect { kNoSchedule, kNoExecute };
+BERTH_ENUM_NAMES(TaintEffect, "NoSchedule", "NoExecute");
+
 struct Taint {
   std::string key;
   std::string value;
-  bool operator==(const Taint&) const = default;
-  static constexpr auto fields() { return field_list(field("key", &Taint::key), field("value", &Taint::value)); }
+  TaintEffect effect = TaintEffect::kNoSchedule;
+  auto operator<=>(const Taint&) const = default;
+  static constexpr auto fields() {
+    return field_list(field("key", &Taint::key), field("value", &Taint::value), field_if_set("effect", &Taint::effect));
+  }
 };
 
 struct NodeSpec {

@@ -32,6 +32,7 @@ struct TinyFleet : FleetFixture {
         agreed(seed + 7'000'000'000),
         knives(seed + 6'000'000'000),
         doors(seed + 8'000'000'000),
+        zones(seed + 9'000'000'000),
         cut(knives.chance(150)) {
     command(ApplyConfig{random_config(), "op"});
     const std::int64_t nodes = random.between(1, 6);
@@ -134,6 +135,11 @@ struct TinyFleet : FleetFixture {
     if (random.chance(150)) spec.taints.push_back({"spot", ""});
     for (Gpu& gpu : spec.gpus) gpu.numa = static_cast<std::int32_t>(sockets.below(2));
     if (sockets.chance(500)) spec.labels.emplace_back("disk", "fast");
+    if (zones.chance(600)) spec.labels.emplace_back("zone", std::to_string(zones.between(1, 3)));
+    for (Taint& taint : spec.taints) {
+      if (zones.chance(300)) taint.value = "a";
+      if (zones.chance(300)) taint.effect = TaintEffect::kNoExecute;
+    }
     if (state.has_burst_pools() && bursts.chance(300)) spec.pool = "rented";
     spec.containers = sockets.chance(500);
     spec.cuts_gpus = cut;
@@ -142,6 +148,23 @@ struct TinyFleet : FleetFixture {
 
   bool any_containers() const {
     return std::any_of(state.nodes().begin(), state.nodes().end(), [](const auto& one) { return one.spec.containers; });
+  }
+
+  NodeRule random_rule() {
+    const std::vector<NodeExpression> some = {
+        {"zone", NodeOperator::kIn, {"1", "2"}, false}, {"zone", NodeOperator::kNotIn, {"1"}, false},
+        {"zone", NodeOperator::kGreater, {"1"}, false}, {"zone", NodeOperator::kLess, {"3"}, false},
+        {"disk", NodeOperator::kExists, {}, false},     {"disk", NodeOperator::kDoesNotExist, {}, false},
+        {"", NodeOperator::kNotIn, {"n0", "n3"}, true}};
+    NodeRule rule{{{zones.pick(some)}}};
+    if (zones.chance(300)) rule.terms.front().push_back(zones.pick(some));
+    if (zones.chance(300)) rule.terms.push_back({zones.pick(some)});
+    return rule;
+  }
+
+  std::string random_toleration() {
+    return zones.pick(
+        std::vector<std::string>{"*", "*:NoExecute", "spot:NoSchedule", "spot=a", "spot=", "spot=a:NoExecute"});
   }
 
   JobSpec random_job() {
@@ -172,6 +195,8 @@ struct TinyFleet : FleetFixture {
     for (TaskGroup& one : spec.groups) {
       if (sockets.chance(250)) one.numa = static_cast<NumaPolicy>(sockets.below(4));
       if (sockets.chance(100)) one.node_selector = {{"disk", "fast"}};
+      if (zones.chance(150)) one.node_rules = {random_rule()};
+      if (zones.chance(150)) one.tolerations = {random_toleration()};
       if (any_containers() && sockets.chance(150)) one.image = "llama";
     }
     spec.priority_class = random.chance(300) ? "production" : "training";
@@ -366,6 +391,7 @@ struct TinyFleet : FleetFixture {
   Random agreed;   // for terms of eviction
   Random knives;   // for A100s cut into MIG instances
   Random doors;    // for ports
+  Random zones;    // for node rules and effects of taints
   bool cut = false;
   std::vector<std::string> leaves;
   std::vector<JobId> ids;
@@ -543,7 +569,7 @@ TEST_CASE("a change that is told starts the job, and with any part of it left ou
        {RemedyKind::kWait, RemedyKind::kUncordon, RemedyKind::kModel, RemedyKind::kTolerate, RemedyKind::kShareNodes,
         RemedyKind::kGpus, RemedyKind::kTasks, RemedyKind::kCpus, RemedyKind::kQuota, RemedyKind::kEvict,
         RemedyKind::kGroupLevel, RemedyKind::kNoTerm, RemedyKind::kNuma, RemedyKind::kNoImage, RemedyKind::kProfile,
-        RemedyKind::kOtherPorts}) {
+        RemedyKind::kOtherPorts, RemedyKind::kNoRule}) {
     CHECK_MESSAGE(told[kind] > 0, "no instance has told of " << name_of(kind));
   }
 }

@@ -26,6 +26,7 @@ std::uint64_t shape_of(const JobSpec& spec) {
     if (group.numa != NumaPolicy::kBestEffort) hash.add(static_cast<std::uint64_t>(group.numa));
     // Only whether there is an image counts: which one it is does not decide whether the job fits.
     if (!group.image.empty()) hash.add(std::string_view("image"));
+    if (!group.node_rules.empty()) hash.add(std::string_view("rules")).add(encode(group.node_rules));
   }
   hash.add(encode(spec.topology))
       .add(static_cast<std::uint64_t>(spec.job_class))

@@ -232,7 +232,7 @@ def asks_for_the_node(seconds="0.1", **more):
 def a_job_names_the_pool_the_label_the_taint_and_the_rack_of_the_servers_node():
     server = placed("--node-pool", "big", "--node-at", "b1/r1", "--node-label", "disk=nvme", "--node-label=zone=east", "--node-taint", "spot")
     node = server.ask("GET", "/v1/nodes/n1")
-    assert (node["pool"], node["topology"], node["taints"]) == ("big", ["b1", "r1"], [{"key": "spot", "value": ""}]), node
+    assert (node["pool"], node["topology"], node["taints"]) == ("big", ["b1", "r1"], [{"key": "spot", "value": "", "effect": "NoSchedule"}]), node
     assert {"disk": "nvme", "zone": "east"}.items() <= node["labels"].items() and "berth.boot" in node["labels"], node
     job = server.ask("POST", "/v1/jobs", asks_for_the_node())["id"]
     wait_for(lambda: server.ask("GET", f"/v1/jobs/{job}")["phase"] == "finished")

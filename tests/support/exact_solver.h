@@ -149,8 +149,10 @@ class ExactSolver {
     if (imagined_.beside_burst && is_burst(node.id.index())) return false;
     if (!group.image.empty() && !node.spec.containers) return false;
     for (const Taint& taint : node.spec.taints) {
-      if (std::find(group.tolerations.begin(), group.tolerations.end(), taint.key) == group.tolerations.end())
-        return false;
+      if (!is_tolerated(group, taint)) return false;
+    }
+    for (const NodeRule& rule : group.node_rules) {
+      if (!is_obeyed(rule, node.spec)) return false;
     }
     for (const auto& label : group.node_selector) {
       if (std::find(node.spec.labels.begin(), node.spec.labels.end(), label) == node.spec.labels.end()) return false;
@@ -167,6 +169,37 @@ class ExactSolver {
         return false;
     }
     return true;
+  }
+
+  // Of the four texts that could tolerate the taint by its key, and of those for any key, the group has one.
+  static bool is_tolerated(const TaskGroup& group, const Taint& taint) {
+    const std::string effect = taint.effect == TaintEffect::kNoExecute ? ":NoExecute" : ":NoSchedule";
+    for (const std::string& key : {taint.key, taint.key + "=" + taint.value, std::string("*")}) {
+      for (const std::string& text : {key, key + effect}) {
+        if (std::count(group.tolerations.begin(), group.tolerations.end(), text) > 0) return true;
+      }
+    }
+    return false;
+  }
+
+  static bool is_obeyed(const NodeRule& rule, const NodeSpec& node) {
+    const std::map<std::string, std::string> labels(node.labels.begin(), node.labels.end());
+    for (const auto& term : rule.terms) {
+      bool all = !term.empty();
+      for (const NodeExpression& one : term) {
+        const bool there = one.by_name || labels.contains(one.key);
+        const std::string value = one.by_name ? node.name : there ? labels.at(one.key) : std::string();
+        const bool listed = there && std::count(one.values.begin(), one.values.end(), value) > 0;
+        if (one.op == NodeOperator::kIn) all = all && listed;
+        if (one.op == NodeOperator::kNotIn) all = all && !listed;
+        if (one.op == NodeOperator::kExists) all = all && there;
+        if (one.op == NodeOperator::kDoesNotExist) all = all && !there;
+        if (one.op == NodeOperator::kGreater) all = all && there && std::stoll(value) > std::stoll(one.values.at(0));
+        if (one.op == NodeOperator::kLess) all = all && there && std::stoll(value) < std::stoll(one.values.at(0));
+      }
+      if (all) return true;
+    }
+    return false;
   }
 
   bool model_allowed(const TaskRequest& request, GpuModelId model) const {

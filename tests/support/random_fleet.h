@@ -27,12 +27,14 @@ struct Fleet {
   Random sockets;    // for NUMA domains and policies, so that the other random numbers stay the same
   Random crates;     // for images, likewise
   Random knives;     // for MIG, likewise
+  Random zones;      // for node rules and effects of taints, likewise
   bool cut = false;  // GPUs of model C use MIG
   Timestamp now{1'000'000};
   std::uint32_t nodes = 0;
   std::function<void(const EventRecord&)> on_event;
 
-  explicit Fleet(std::uint64_t seed) : random(seed), sockets(seed), crates(seed), knives(seed), cut(seed % 4 == 3) {
+  explicit Fleet(std::uint64_t seed)
+      : random(seed), sockets(seed), crates(seed), knives(seed), zones(seed), cut(seed % 4 == 3) {
     ClusterConfig config = default_cluster_config();
     for (const std::string& model : kModels) config.gpu_models.push_back({model, 1000, 81'920});
     if (cut) config.gpu_models.back().mig = "h100-80gb";
@@ -91,6 +93,8 @@ struct Fleet {
     node.memory_mib = random.between(1, 4) * 16'384;
     if (random.chance(200)) node.taints.push_back({"spot", ""});
     if (random.chance(300)) node.labels.emplace_back("disk", "fast");
+    for (Taint& taint : node.taints) taint.effect = static_cast<TaintEffect>(zones.below(2));
+    if (zones.chance(700)) node.labels.emplace_back("zone", zones.chance(500) ? "1" : "2");
     const std::string& first = kModels[random.below(3)];
     const std::string& other = random.chance(150) ? kModels[random.below(3)] : first;
     const std::int64_t gpus = random.between(0, 8);
@@ -144,12 +148,25 @@ struct Fleet {
       if (random.chance(200)) group.pool = "p";
       if (random.chance(500)) group.tolerations = {"spot"};
       if (random.chance(100)) group.node_selector.emplace_back("disk", "fast");
+      if (zones.chance(150)) group.node_rules = {random_rule()};
+      if (!group.tolerations.empty() && zones.chance(300)) group.tolerations = {"spot:NoSchedule"};
       if (sockets.chance(300)) group.numa = static_cast<NumaPolicy>(sockets.below(4));
       if (crates.chance(300)) group.image = crates.chance(500) ? "llama" : "mistral";
       group.command = {"true"};
       spec.groups.push_back(group);
     }
     return spec;
+  }
+
+  NodeRule random_rule() {
+    const std::vector<NodeExpression> some = {
+        {"zone", NodeOperator::kIn, {"1", "3"}, false},   {"zone", NodeOperator::kNotIn, {"2"}, false},
+        {"zone", NodeOperator::kGreater, {"1"}, false},   {"disk", NodeOperator::kExists, {}, false},
+        {"disk", NodeOperator::kDoesNotExist, {}, false}, {"", NodeOperator::kIn, {"n0", "n2", "n4"}, true}};
+    NodeRule rule{{{zones.pick(some)}}};
+    if (zones.chance(300)) rule.terms.front().push_back(zones.pick(some));
+    if (zones.chance(300)) rule.terms.push_back({zones.pick(some)});
+    return rule;
   }
 
   // Requests a MIG profile for some tasks. No job names model C, which uses MIG.

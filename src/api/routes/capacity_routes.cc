@@ -6,6 +6,7 @@
 #include "api/routes/json_text.h"
 #include "api/routes/request_reading.h"
 #include "api/routes/route_groups.h"
+#include "api/routes/views.h"
 
 namespace berth::api {
 namespace {
@@ -34,7 +35,7 @@ json::object wanted_view(const CapacityReport::Wanted& wanted) {
 
 json::object kind_view(const CapacityReport::Kind& kind) {
   json::array taints;
-  for (const Taint& taint : kind.taints) taints.push_back(json::object{{"key", taint.key}, {"value", taint.value}});
+  for (const Taint& taint : kind.taints) taints.push_back(taint_view(taint));
   json::array idle;
   for (const CapacityReport::Idle& one : kind.idle) idle.push_back(idle_view(one));
   json::object view{{"pool", kind.pool},

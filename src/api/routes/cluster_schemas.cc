@@ -236,7 +236,9 @@ Schema gpu() {
 
 Schema taints_of_nodes() {
   return list("What jobs have to tolerate to run on it.",
-              object("A taint.", {{"key", text("Its key.")}, {"value", text("Its value.")}}));
+              object("A taint.", {{"key", text("Its key.")},
+                                  {"value", text("Its value.")},
+                                  {"effect", word_of<TaintEffect>("What it does to tasks that do not tolerate it.")}}));
 }
 
 Schema capacity() {

@@ -83,6 +83,34 @@ Schema terms(std::string_view description) {
                                           {"required?", boolean("If false, a wish; true if absent.")}})));
 }
 
+Schema condition(std::string_view description) {
+  return closed(object(description, {{"key?", text("A label of the node.")},
+                                     {"field?", text("metadata.name: the node's name, instead of a label.")},
+                                     {"operator", word_of<NodeOperator>("How the label compares with the values.")},
+                                     {"values?", words("Of Gt and Lt one whole number; of Exists and DoesNotExist "
+                                                       "none.")}}));
+}
+
+Schema node_rules(std::string_view description) {
+  const Schema terms =
+      list("Terms: all conditions of one of them hold.", list("One term.", condition("One condition of it.")));
+  const Schema line = text("A line such as zone=a|b.");
+  return either(description,
+                {line, list("Several.", either("One rule.", {line, condition("One condition."),
+                                                             closed(object("Terms.", {{"any", terms}}))}))});
+}
+
+Schema tolerations(std::string_view description) {
+  const Schema line = text("KEY, KEY=VALUE, or with :EFFECT behind it; * is any key.");
+  const Schema map =
+      closed(object("As Kubernetes has it.",
+                    {{"key?", text("Of the taint; absent: any, with operator Exists.")},
+                     {"operator?", word("Equal if absent; Exists: any value.", boost::json::array{"Equal", "Exists"})},
+                     {"value?", text("Of the taint, with Equal; absent: none.")},
+                     {"effect?", word_of<TaintEffect>("Taints with this effect alone; absent: any.")}}));
+  return either(description, {line, list("Several.", either("One toleration.", {line, map}))});
+}
+
 void add_keys(Schema& schema, std::string_view prefix);
 
 Schema map_of_keys(std::string_view description, std::string_view prefix) {
@@ -126,6 +154,10 @@ Schema of_key(const document::JobKey& key) {
       return job_ids(says);
     case KeyKind::kTerms:
       return terms(says);
+    case KeyKind::kTolerations:
+      return tolerations(says);
+    case KeyKind::kNodeRules:
+      return node_rules(says);
     case KeyKind::kMap:
       return map_of_keys(says, std::string(key.path) + ".");
     case KeyKind::kGroups:

@@ -10,6 +10,11 @@
 #include "state/within.h"
 
 namespace berth::api {
+
+boost::json::object taint_view(const Taint& taint) {
+  return {{"key", taint.key}, {"value", taint.value}, {"effect", name_of(taint.effect)}};
+}
+
 namespace {
 
 namespace json = boost::json;
@@ -88,7 +93,7 @@ json::object labels_view(const Labels& labels) {
 
 json::array taints_view(const std::vector<Taint>& taints) {
   json::array view;
-  for (const Taint& taint : taints) view.push_back(json::object{{"key", taint.key}, {"value", taint.value}});
+  for (const Taint& taint : taints) view.push_back(taint_view(taint));
   return view;
 }
 

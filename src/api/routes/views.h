@@ -56,6 +56,8 @@ struct ShownJob {
   std::vector<state::BrokenGlass> broken_glass = {};  // its log was read by break-glass; only where one job is shown
 };
 
+boost::json::object taint_view(const Taint& taint);
+
 // A service or array runs when one of its children does.
 JobPhase phase_of(const state::State& state, const state::JobState& job);
 

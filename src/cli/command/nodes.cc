@@ -59,7 +59,9 @@ std::string taints(const Json& node) {
   std::vector<std::string> parts;
   for (const Json& taint : items(node, "taints")) {
     const std::string value = show(taint, "value");
-    parts.push_back(show(taint, "key") + (value.empty() ? "" : "=" + value));
+    const std::string effect = show(taint, "effect");
+    parts.push_back(show(taint, "key") + (value.empty() ? "" : "=" + value) +
+                    (effect.empty() || effect == "NoSchedule" ? "" : ":" + effect));
   }
   return joined(parts, ",");
 }

@@ -84,6 +84,7 @@ RequestKey request_key(const JobState& job, std::size_t index) {
   key.put(group.pool);
   key.put(group.node_selector);
   key.put(group.tolerations);
+  key.put(group.node_rules);
   key.put(group.numa);
   key.put(!group.image.empty());
   key.put(job.spec.job_class);

@@ -147,8 +147,8 @@ bool wishes_nothing(const JobState& job) {
   const JobSpec& spec = job.spec;
   const TopologyConstraint none;
   return spec.kind == JobKind::kGang && !job.parent.valid() && spec.groups.size() == 1 && spec.groups[0].count > 1 &&
-         spec.groups[0].request.gpus > 0 && spec.groups[0].node_selector.empty() && spec.topology == none &&
-         spec.groups[0].topology == none && !spec.spread && !spec.has_terms();
+         spec.groups[0].request.gpus > 0 && spec.groups[0].node_selector.empty() && spec.groups[0].node_rules.empty() &&
+         spec.topology == none && spec.groups[0].topology == none && !spec.spread && !spec.has_terms();
 }
 
 // In how many domains of the level the job's tasks stand; 0 if some stand in none.

@@ -26,16 +26,15 @@ struct KindKey {
   std::vector<std::string> models;  // of each GPU, sorted
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
-  std::vector<std::pair<std::string, std::string>> taints;
+  std::vector<Taint> taints;
   bool containers = false;
   auto operator<=>(const KindKey&) const = default;
 };
 
 KindKey key_of(const NodeSpec& spec) {
-  KindKey key{spec.pool, {}, spec.cpu_milli, spec.memory_mib, {}, spec.containers};
+  KindKey key{spec.pool, {}, spec.cpu_milli, spec.memory_mib, spec.taints, spec.containers};
   for (const Gpu& gpu : spec.gpus) key.models.push_back(gpu.model);
   std::sort(key.models.begin(), key.models.end());
-  for (const Taint& taint : spec.taints) key.taints.emplace_back(taint.key, taint.value);
   return key;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "model/document/node_rule_keys.h"
 #include "model/document/plain_keys.h"
 #include "model/document/quantity.h"
 
@@ -54,6 +55,37 @@ Node command_node(JobSource from) {
   if (command.empty()) return {};
   const bool of_shell = command.size() == 3 && command[0] == "/bin/sh" && command[1] == "-c";
   return of_shell && !is_blank(command[2]) ? string_node(command[2]) : AsTexts::node(command);
+}
+
+namespace {
+
+// Calls `visit` for each item of a list; a single value stands for a list of one.
+template <class Visit>
+void each_or_one(const Value& value, const Visit& visit) {
+  if (value.node().kind == NodeKind::kList) return value.each_item(visit);
+  visit(value);
+}
+
+}  // namespace
+
+void read_tolerations(const Value& value, JobTarget to) {
+  each_or_one(value, [&](const Value& item) { to.group.tolerations.push_back(toleration_of(item)); });
+}
+Node tolerations_node(JobSource from) {
+  return from.group.tolerations.empty() ? Node() : AsTexts::node(from.group.tolerations);
+}
+
+void read_node_rules(const Value& value, JobTarget to) {
+  each_or_one(value, [&](const Value& item) { to.group.node_rules.push_back(node_rule_of(item)); });
+}
+Node node_rules_node(JobSource from) {
+  if (from.group.node_rules.empty()) return {};
+  Node list = list_node();
+  for (const NodeRule& rule : from.group.node_rules) {
+    const auto line = line_of(rule);
+    list.items.push_back(line ? string_node(*line) : rule_node(rule));
+  }
+  return list;
 }
 
 void read_signal(const Value& value, JobTarget to) {

@@ -24,6 +24,14 @@ Node cpus_node(JobSource from);
 void read_command(const Value& value, JobTarget to);
 Node command_node(JobSource from);
 
+// tolerations: texts, or maps as Kubernetes has them.
+void read_tolerations(const Value& value, JobTarget to);
+Node tolerations_node(JobSource from);
+
+// node_rules: lines, or maps: one condition, or `any` of several terms.
+void read_node_rules(const Value& value, JobTarget to);
+Node node_rules_node(JobSource from);
+
 // checkpoint.signal: a name or a number.
 void read_signal(const Value& value, JobTarget to);
 Node signal_node(JobSource from);

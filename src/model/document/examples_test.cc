@@ -69,7 +69,7 @@ TEST_CASE("what the pages show is accepted") {
     CHECK_MESSAGE(config.has_value(), config.error().message);
   }
   const auto jobs = blocks("docs/jobs.md");
-  REQUIRE_EQ(jobs.size(), 5);
+  REQUIRE_EQ(jobs.size(), 6);
   for (const std::string& text : jobs) {
     const auto job = read_job(text, "jobs.md");
     CHECK_MESSAGE(job.has_value(), job.error().message);

@@ -24,6 +24,25 @@ std::string random_word(Random& random) {
   return kWords[random.below(kWords.size())];
 }
 
+std::vector<NodeRule> random_rules(Random& random) {
+  std::vector<NodeRule> rules(1 + random.below(2));
+  for (NodeRule& rule : rules) {
+    rule.terms.resize(random.below(3));
+    for (auto& term : rule.terms) {
+      term.resize(random.below(3));
+      for (NodeExpression& one : term) {
+        one.op = static_cast<NodeOperator>(random.below(6));
+        const bool lists = one.op == NodeOperator::kIn || one.op == NodeOperator::kNotIn;
+        one.by_name = lists && random.chance(300);
+        if (!one.by_name) one.key = "zone" + random_word(random);
+        if (lists) one.values = {"a", "b" + random_word(random)};
+        if (one.op == NodeOperator::kGreater || one.op == NodeOperator::kLess) one.values = {"-12"};
+      }
+    }
+  }
+  return rules;
+}
+
 TaskGroup random_group(Random& random) {
   TaskGroup group;
   group.count = static_cast<std::int32_t>(random.between(1, 9));
@@ -44,6 +63,8 @@ TaskGroup random_group(Random& random) {
   if (random.chance(300)) group.pool = "big";
   if (random.chance(300)) group.node_selector = {{"arch", "x86"}, {"zone", random_word(random)}};
   if (random.chance(300)) group.tolerations = {"spot"};
+  if (random.chance(200)) group.tolerations = {"*:NoExecute", "team=a", "gpu=:NoSchedule"};
+  if (random.chance(400)) group.node_rules = random_rules(random);
   if (random.chance(300)) group.topology = {"rack", random.chance(500) ? "node" : ""};
   if (random.chance(300)) group.numa = static_cast<NumaPolicy>(random.below(4));
   return group;
@@ -217,7 +238,7 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
       {"groups: [{queue: a}]\n",
        "job.yaml:1:11: groups[0]: there is no key 'queue'; known are name, tasks, min_tasks, gpus, "
        "gpu_models, mig_profile, cpus, memory, countables, command, env, workdir, image, launch, pool, "
-       "node_selector, tolerations, numa, topology"},
+       "node_selector, node_rules, tolerations, numa, topology"},
       {"affinity: [{labels: {app: x}, weight: 3}]\n",
        "job.yaml:1:31: affinity[0]: there is no key 'weight'; known are labels, level, required"},
       {"anti_affinity: [{required: 1}]\n",

@@ -29,16 +29,18 @@ enum class KeyKind {
   kDuration,  // 2h; above zero
   kTime,      // ISO 8601
   kBool,
-  kWord,      // one of `words`
-  kTexts,     // a list; a single text stands for a list of one
-  kPairs,     // a map of texts
-  kCounts,    // a map of names to integers, each within `low` to `high`
-  kIntegers,  // a list, each within `low` to `high`
-  kSignal,    // SIGUSR1, USR1 or 10
-  kJobIds,    // one or a list
-  kTerms,     // rules of affinity
-  kMap,       // the keys whose path begins with this key's and a dot
-  kGroups,    // the keys whose path begins with "groups[]."
+  kWord,         // one of `words`
+  kTexts,        // a list; a single text stands for a list of one
+  kPairs,        // a map of texts
+  kCounts,       // a map of names to integers, each within `low` to `high`
+  kIntegers,     // a list, each within `low` to `high`
+  kSignal,       // SIGUSR1, USR1 or 10
+  kJobIds,       // one or a list
+  kTerms,        // rules of affinity
+  kTolerations,  // a list of texts or maps; a single text stands for a list of one
+  kNodeRules,    // likewise
+  kMap,          // the keys whose path begins with this key's and a dot
+  kGroups,       // the keys whose path begins with "groups[]."
 };
 
 // Where a key is read into and written from: the job, and the task group that the key belongs to if its path begins

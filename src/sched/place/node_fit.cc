@@ -8,6 +8,8 @@
 
 #include "base/checked.h"
 #include "base/planted.h"
+#include "model/node_rule.h"
+#include "model/toleration.h"
 #include "sched/place/numa.h"
 #include "sched/place/place.h"
 #include "state/replicas.h"
@@ -19,12 +21,6 @@ using state::NodeState;
 using state::State;
 
 namespace {
-
-bool tolerates(const TaskGroup& group, const std::vector<Taint>& taints) {
-  return std::all_of(taints.begin(), taints.end(), [&](const Taint& taint) {
-    return std::find(group.tolerations.begin(), group.tolerations.end(), taint.key) != group.tolerations.end();
-  });
-}
 
 bool usable_gpu(const GpuSlot& gpu, ModelMask models) {
   return gpu.usable() && (models >> gpu.model.index() & 1U) != 0;
@@ -175,9 +171,14 @@ ModelMask allowed_models(const State& state, const TaskRequest& request) {
 }
 
 bool has_labels(const TaskGroup& group, const NodeSpec& node) {
-  return std::all_of(group.node_selector.begin(), group.node_selector.end(), [&](const auto& wanted) {
-    return std::find(node.labels.begin(), node.labels.end(), wanted) != node.labels.end();
-  });
+  const auto& selector = group.node_selector;
+  const auto& rules = group.node_rules;
+  return std::all_of(selector.begin(), selector.end(),
+                     [&](const auto& wanted) {
+                       return std::find(node.labels.begin(), node.labels.end(), wanted) != node.labels.end();
+                     }) &&
+         std::all_of(rules.begin(), rules.end(),
+                     [&](const NodeRule& rule) { return allows(rule, node.name, node.labels); });
 }
 
 std::int64_t slots_when_empty(const TaskRequirements& ask, const state::NodeShape& shape) {
@@ -292,7 +293,7 @@ std::vector<bool> allowed_classes(const State& state, const state::JobState& job
     const bool in_pool = group.pool.empty() || group.pool == pool.name;
     const bool looked_at = pools == Pools::kAny || pool.burst == (pools == Pools::kBurst);
     classes.push_back(in_pool && looked_at && state.may_use(job.queue, job.spec.job_class, one.pool) &&
-                      tolerates(group, one.taints) && (one.containers || !containers));
+                      tolerates_all(group.tolerations, one.taints) && (one.containers || !containers));
   }
   return classes;
 }

@@ -88,7 +88,10 @@ bool has_countables(const state::NodeState& node, const NodeDelta& taken);
 // Ignores countables from now on. For explaining a refusal.
 inline void set_countables_aside(TaskRequirements& ask) { ask.class_slots.clear(); }
 
-inline bool selects_by_label(const TaskRequirements& ask) { return !ask.group.node_selector.empty(); }
+// Returns true if the group has a node selector or node rules.
+inline bool selects_by_label(const TaskRequirements& ask) {
+  return !ask.group.node_selector.empty() || !ask.group.node_rules.empty();
+}
 // Returns true if nodes of one class can differ for the task in what the node index does not know: labels, windows, and
 // the size of a whole node.
 inline bool judged_by_node(const TaskRequirements& ask) { return selects_by_label(ask) || ask.stay || ask.most; }
@@ -104,6 +107,7 @@ bool passes(const TaskRequirements& ask, const state::NodeState& node);
 // MIG instances.
 ModelMask allowed_models(const state::State& state, const TaskRequest& request);
 
+// Returns true if the node has the labels that the group selects, and all its node rules allow the node.
 bool has_labels(const TaskGroup& group, const NodeSpec& node);
 
 // Returns how many tasks an empty node of the shape can hold; kUnlimited if the task requests nothing.

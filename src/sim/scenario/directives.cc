@@ -29,8 +29,10 @@ constexpr auto kDirectives = std::to_array<Directive>({
      .options =
          "queue gpus mig cpus memory countables tasks min-tasks model image pool class priority user key time-limit "
          "estimate grace "
-         "retries earliest deadline after afterok afterany selects tolerates within prefers numa labels ports near "
-         "away likes dislikes group-within also also-pool also-selects also-tolerates max-unavailable elements "
+         "retries earliest deadline after afterok afterany selects rules tolerates within prefers numa labels "
+         "ports near "
+         "away likes dislikes group-within also also-pool also-selects also-rules also-tolerates "
+         "max-unavailable elements "
          "at-once runs exit fails saves leaves"},
     {.verb = "cancel", .names = "NAME", .fewest = 1, .most = 1},
     {.verb = "hold", .names = "NAME", .fewest = 1, .most = 1},

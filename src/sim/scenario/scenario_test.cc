@@ -77,8 +77,9 @@ TEST_CASE("what would wrap, or mean something else, is refused and changes nothi
   refuses("nodes n3 gpus=4xH100 nvlink=5", "nvlink: the GPUs can be in 1 to 4 islands");
   refuses("nodes n3 taint=a,", "taint: there is an empty name in 'a,'");
   refuses("nodes n3 taint=a,b,a", "taint: 'a' is given twice");
-  refuses("nodes n3 taint=a:b", "taint: 'a:b' is not the key of a taint");
-  refuses("nodes n3 taint==a", "taint: '=a' is not the key of a taint");
+  refuses("nodes n3 taint=a:b", "taint: 'a:b': there is no effect 'b'; NoSchedule and NoExecute keep tasks away");
+  refuses("nodes n3 taint==a", "taint: '=a' has no key");
+  refuses("nodes n3 taint=*", "taint: '*' is no taint; give its key");
   refuses("nodes n3 at=b1", "at: the cluster has no topology; a line such as 'topology block rack' gives it one");
   refuses("nodes n3 at=b1/*", "at: '*' is not a name");
   refuses("nodes n3 memory=9EiB", "node 'n3' must have 0 to 1099511627 CPUs and 0 to 1 EiB of memory");
@@ -131,7 +132,9 @@ TEST_CASE("what would wrap, or mean something else, is refused and changes nothi
   refuses("submit j queue=a gpus=1 also=w:1x1 also-selects=zone", "also-selects: 'zone' is not KEY:VALUE");
   refuses("submit j queue=a gpus=1 also=w:1x1 also-tolerates=spot,",
           "also-tolerates: there is an empty name in 'spot,'");
-  refuses("submit j queue=a gpus=1 tolerates==x", "tolerates: '=x' is not the key of a taint");
+  refuses("submit j queue=a gpus=1 tolerates==x", "tolerates: '=x' has no key");
+  refuses("submit j queue=a gpus=1 rules==a", "rules: '=a' is no condition");
+  refuses("submit j queue=a gpus=1 rules=cores>many", "rules: 'cores>many': Gt needs one value that is a whole number");
   refuses("submit j queue=a gpus=1 runs=1s exit=256", "exit: 256 is out of range; give 0 to 255");
   refuses("submit j queue=a gpus=1 model=H100,", "model: there is an empty name in 'H100,'");
   refuses("submit j queue=a gpus=1 model=H100,H100", "model: 'H100' is given twice");

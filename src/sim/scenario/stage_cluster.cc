@@ -276,12 +276,10 @@ Result<NodeSpec> read_node(const Line& line, const std::vector<std::string>& lev
   spec.cuts_gpus = true;
   spec.cpu_milli = 64'000;
   spec.memory_mib = 512 * 1024;
-  std::vector<std::string> taints;
   if (auto ok = read_option(line, "cpus", parse_milli, spec.cpu_milli); !ok) return ok.error();
   if (auto ok = read_option(line, "memory", parse_mib, spec.memory_mib); !ok) return ok.error();
   if (auto ok = read_option(line, "pool", parse_name, spec.pool); !ok) return ok.error();
-  if (auto ok = read_option(line, "taint", parse_taints, taints); !ok) return ok.error();
-  for (const std::string& taint : taints) spec.taints.push_back({taint, ""});
+  if (auto ok = read_option(line, "taint", parse_taints, spec.taints); !ok) return ok.error();
   if (auto ok = read_option(line, "label", parse_labels, spec.labels); !ok) return ok.error();
   if (auto ok = read_option(line, "images", parse_images, spec.images); !ok) return ok.error();
   if (auto ok = read_option(line, "countables", parse_countables, spec.countables); !ok) return ok.error();

@@ -108,9 +108,10 @@ Result<void> read_group(const Line& line, TaskGroup& group) {
   if (auto ok = read_option(line, "tasks", parse_tasks, group.count); !ok) return ok;
   if (auto ok = read_option(line, "min-tasks", parse_tasks, group.min_count); !ok) return ok;
   if (const std::string* pool = line.option("pool")) group.pool = *pool;
-  if (auto ok = read_option(line, "tolerates", parse_taints, group.tolerations); !ok) return ok;
+  if (auto ok = read_option(line, "tolerates", parse_tolerations, group.tolerations); !ok) return ok;
   if (auto ok = read_option(line, "image", parse_image, group.image); !ok) return ok;
   if (auto ok = read_option(line, "selects", parse_labels, group.node_selector); !ok) return ok;
+  if (auto ok = read_option(line, "rules", parse_rules, group.node_rules); !ok) return ok;
   // An exclusive task gets all GPUs of its node, even if it requests none. Further groups take the policy of the first.
   if (gpu_milli == 0 && line.option("numa") != nullptr && !line.has("exclusive") && line.option("also") == nullptr)
     return invalid("numa is of use only with gpus");
@@ -124,7 +125,7 @@ Result<void> read_groups(const Line& line, JobSpec& spec) {
   first.request.cpu_milli = 1000;
   if (auto ok = read_group(line, first); !ok) return ok;
   const std::string* more = line.option("also");
-  for (const char* word : {"also-pool", "also-selects", "also-tolerates"}) {
+  for (const char* word : {"also-pool", "also-selects", "also-rules", "also-tolerates"}) {
     if (more == nullptr && line.option(word) != nullptr)
       return invalid(std::string(word) + " is of use only with also");
   }
@@ -132,7 +133,8 @@ Result<void> read_groups(const Line& line, JobSpec& spec) {
   TaskGroup like = first;
   if (const std::string* pool = line.option("also-pool")) like.pool = *pool;
   if (auto ok = read_option(line, "also-selects", parse_labels, like.node_selector); !ok) return ok;
-  if (auto ok = read_option(line, "also-tolerates", parse_taints, like.tolerations); !ok) return ok;
+  if (auto ok = read_option(line, "also-rules", parse_rules, like.node_rules); !ok) return ok;
+  if (auto ok = read_option(line, "also-tolerates", parse_tolerations, like.tolerations); !ok) return ok;
   for (const std::string& one : split(*more, ',')) {
     auto group = read_group(one, like);
     if (!group) return group.error();

@@ -11,6 +11,7 @@
 #include "model/nearest.h"
 #include "model/priority.h"
 #include "model/resources.h"
+#include "model/toleration.h"
 
 namespace berth::sim {
 
@@ -162,15 +163,38 @@ Result<std::vector<std::string>> parse_list(std::string_view text) {
   return parts;
 }
 
-// A colon or '=' would part the key from what else a taint has elsewhere.
-Result<std::vector<std::string>> parse_taints(std::string_view text) {
-  auto keys = parse_list(text);
-  if (!keys) return keys;
-  for (const std::string& key : *keys) {
-    if (key.find_first_of(":=") != std::string::npos)
-      return invalid(shown(key) + " is not the key of a taint; give it alone, without ':' and '='");
+Result<std::vector<Taint>> parse_taints(std::string_view text) {
+  const auto words = parse_list(text);
+  if (!words) return words.error();
+  std::vector<Taint> taints;
+  for (const std::string& word : *words) {
+    auto read = parse_toleration(word);
+    if (!read) return read.error();
+    if (read->key.empty()) return invalid(shown(word) + " is no taint; give its key");
+    taints.push_back({read->key, read->value.value_or(""), read->effect.value_or(TaintEffect::kNoSchedule)});
   }
-  return keys;
+  return taints;
+}
+
+Result<std::vector<std::string>> parse_tolerations(std::string_view text) {
+  auto words = parse_list(text);
+  if (!words) return words;
+  for (const std::string& word : *words) {
+    if (const auto read = parse_toleration(word); !read) return read.error();
+  }
+  return words;
+}
+
+Result<std::vector<NodeRule>> parse_rules(std::string_view text) {
+  const auto words = parse_list(text);
+  if (!words) return words.error();
+  std::vector<NodeRule> rules;
+  for (const std::string& word : *words) {
+    auto rule = parse_node_rule(word);
+    if (!rule) return rule.error();
+    rules.push_back(std::move(*rule));
+  }
+  return rules;
 }
 
 Result<std::string> parse_image(std::string_view text) {

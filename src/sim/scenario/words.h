@@ -15,6 +15,7 @@
 #include "base/timestamp.h"
 #include "model/cluster_config.h"
 #include "model/node.h"
+#include "model/node_rule.h"
 #include "sim/scenario/directives.h"
 
 namespace berth::sim {
@@ -55,8 +56,12 @@ Result<ResourceAmounts> parse_amounts(std::string_view text);
 // Returns the members of "H100,A100". Empty and repeated members are refused.
 Result<std::vector<std::string>> parse_list(std::string_view text);
 Result<std::string> parse_name(std::string_view text);
-// As parse_list, for keys of taints, which may be any text: "nvidia.com/gpu".
-Result<std::vector<std::string>> parse_taints(std::string_view text);
+// Returns the taints of "nvidia.com/gpu,team=a:NoExecute": keys with a value and an effect, if they have them.
+Result<std::vector<Taint>> parse_taints(std::string_view text);
+// As parse_list, for tolerations: the same words, and * for any key.
+Result<std::vector<std::string>> parse_tolerations(std::string_view text);
+// Returns the node rules of "zone=a|b,cores>16&&!spot": all of them must hold.
+Result<std::vector<NodeRule>> parse_rules(std::string_view text);
 // Names of images, sorted.
 Result<std::vector<std::string>> parse_images(std::string_view text);
 Result<std::string> parse_image(std::string_view text);

@@ -28,8 +28,8 @@ std::vector<std::string_view> set_aside(const JobSpec& spec) {
   }
   if (!spec.topology.required.empty() || !spec.topology.preferred.empty() || spec.exclusive || spec.spread ||
       spec.has_terms() || any_group([](const TaskGroup& group) {
-        return !group.pool.empty() || !group.node_selector.empty() || group.topology != TopologyConstraint() ||
-               !group.image.empty() || group.numa != NumaPolicy::kBestEffort;
+        return !group.pool.empty() || !group.node_selector.empty() || !group.node_rules.empty() ||
+               group.topology != TopologyConstraint() || !group.image.empty() || group.numa != NumaPolicy::kBestEffort;
       })) {
     texts.emplace_back(
         "a job's wishes about nodes are set aside: topology, affinity, pool, labels, exclusive, spread, image");

@@ -416,6 +416,7 @@ class Checker : public Witness {
   void check_waiting(Timestamp now);
   bool dependencies_met(const JobView& job) const;
   bool may_use_pool(const JobView& job, const std::string& pool) const;
+  static bool is_allowed(const TaskGroup& group, const NodeSpec& node);
   Removable nothing_removable() const;
   Removable removable_for(const JobView& job, Timestamp now) const;
   Amounts least_amounts(const JobView& job, std::uint32_t model) const;

@@ -141,6 +141,9 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
           where + ": the node takes no tasks");
   require(!closed_to(job, node), "maintenance", where + ": it is not gone before the window");
   require(may_use_pool(job, node.spec.pool), "P1", where + ": its queue and class may not use the pool");
+  const TaskGroup& group = job.spec.groups[placement.group];
+  require(is_allowed(group, node.spec), "P1", where + ": a taint or a node rule of its group excludes the node");
+  if (!group.node_rules.empty()) count("start by node rules");
   const bool image = !job.spec.groups[placement.group].image.empty();
   require(!image || node.spec.containers, "P1", where + ": it has an image, and the node runs no containers");
   if (image) count("start with an image");

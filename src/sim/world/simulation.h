@@ -53,6 +53,7 @@ class Simulation {
   JobSpec random_job();
   void random_requests(JobSpec& spec);
   void choose_instance(TaskRequest& request, Random& knives);
+  static void choose_rules(TaskGroup& group, Random& zones);
   void choose_for_affinity(JobSpec& spec);
   backend::TaskScript script_of(const StartTask& start) const;
 
@@ -77,6 +78,7 @@ class Simulation {
   bool has_budgets() const { return shape_.policies && !shape_.exact && seed_ % 6 == 4; }
   bool has_foreign_use() const { return shape_.policies && seed_ % 4 == 1; }
   bool has_countables() const { return shape_.policies && seed_ % 4 == 3; }
+  bool has_rules() const { return shape_.policies && seed_ % 3 == 1; }
   bool has_images() const { return shape_.policies && seed_ % 3 == 0; }
   static std::vector<std::string> random_images(Random& random);
   void touch_a_node();

@@ -63,6 +63,13 @@ void Simulation::build_nodes() {
       gpu.numa = static_cast<std::int32_t>(g * spec.numa_nodes / gpus);
       spec.gpus.push_back(gpu);
     }
+    if (has_rules()) {
+      Random zones(seed_ ^ (0xc001ULL + n));  // as above
+      if (zones.chance(800)) spec.labels.emplace_back("zone", "z" + std::to_string(zones.below(3)));
+      if (zones.chance(800)) spec.labels.emplace_back("cores", std::to_string(zones.between(1, 4) * 16));
+      std::sort(spec.labels.begin(), spec.labels.end());
+      for (Taint& taint : spec.taints) taint.effect = static_cast<TaintEffect>(zones.below(2));
+    }
     node_names_.push_back(spec.name);
     world_.fleet().add_node(spec, world_.now());
   }

@@ -52,8 +52,27 @@ void Simulation::choose_instance(TaskRequest& request, Random& knives) {
       knives.pick(std::vector<std::string>{"1g.5gb", "1g.5gb", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"});
 }
 
-// Chooses NUMA policies, images, ports, labels, affinity terms and levels of groups, with random numbers of its own
-// (see choose_policies).
+// Asks for nodes by their labels, and tolerates taints by their effects.
+void Simulation::choose_rules(TaskGroup& group, Random& zones) {
+  if (!group.tolerations.empty() && zones.chance(500))
+    group.tolerations = {zones.pick(std::vector<std::string>{"spot:NoSchedule", "spot=:NoExecute", "*", "spot=a"})};
+  if (!zones.chance(200)) return;
+  const std::vector<NodeExpression> some = {
+      {"zone", NodeOperator::kIn, {"z0", "z1"}, false}, {"zone", NodeOperator::kNotIn, {"z1"}, false},
+      {"zone", NodeOperator::kDoesNotExist, {}, false}, {"cores", NodeOperator::kExists, {}, false},
+      {"cores", NodeOperator::kGreater, {"16"}, false}, {"cores", NodeOperator::kLess, {"48"}, false},
+      {"", NodeOperator::kNotIn, {"n0"}, true}};
+  NodeRule& rule = group.node_rules.emplace_back();
+  rule.terms.resize(zones.chance(300) ? 2 : 1);
+  for (auto& term : rule.terms) {
+    term.push_back(zones.pick(some));
+    if (zones.chance(300)) term.push_back(zones.pick(some));
+  }
+  if (zones.chance(200)) group.node_rules.push_back({{{zones.pick(some)}}});
+}
+
+// Chooses NUMA policies, node rules, images, ports, labels, affinity terms and levels of groups, with random numbers of
+// its own (see choose_policies).
 void Simulation::choose_for_affinity(JobSpec& spec) {
   Random sockets(seed_ ^ (steps_ << 24U));
   for (TaskGroup& group : spec.groups) {
@@ -67,6 +86,10 @@ void Simulation::choose_for_affinity(JobSpec& spec) {
   Random counters(seed_ ^ (steps_ << 44U));
   for (TaskGroup& group : spec.groups) {
     if (has_countables() && counters.chance(250)) group.request.countables = {{"rdma/hca", counters.between(1, 3)}};
+  }
+  Random zones(seed_ ^ (steps_ << 4U));
+  for (TaskGroup& group : spec.groups) {
+    if (has_rules()) choose_rules(group, zones);
   }
   Random knives(seed_ ^ (steps_ << 12U));
   for (TaskGroup& group : spec.groups) {

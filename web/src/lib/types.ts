@@ -183,7 +183,7 @@ export interface Node {
   why: string;
   maintenance: { from: string; to: string }[];
   labels: Record<string, string>;
-  taints: { key: string; value: string }[];
+  taints: { key: string; value: string; effect: string }[];
   topology: string[];
   cpus: number;
   cpus_free: number;
