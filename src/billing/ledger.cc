@@ -98,7 +98,8 @@ void Ledger::look_ahead(Timestamp until) {
 
 Timestamp Ledger::counted_until() const { return std::min(std::max({now_, look_, window_.from}), window_.to); }
 
-std::int64_t Ledger::ahead() const { return counts() ? counted_until() - now_ : 0; }
+// The window may have begun since the last event: what is looked ahead at then begins with it.
+std::int64_t Ledger::ahead() const { return over() ? 0 : counted_until() - std::max(now_, window_.from); }
 
 void Ledger::flow(std::int64_t ms) {
   for (auto& [index, model] : models_) add_accounts(model.sum, model.now, ms);
@@ -581,7 +582,7 @@ std::vector<JobUse> Ledger::uses(Wanted&& wanted) const {
     uses.insert(uses.end(), job->uses.begin(), job->uses.end());
     const Timestamp since = std::max(job->since, window_.from);
     for (const JobUse& rate : job->rates) {
-      if (is_nothing(rate) || now_ >= window_.to) continue;
+      if (is_nothing(rate) || over()) continue;
       each_part_ahead(since, [&, job_id = id](std::uint32_t part, std::int64_t ms) {
         JobUse kind = rate;
         kind.job = job_id;
@@ -610,7 +611,7 @@ std::vector<FloorUse> Ledger::floors() const {
   auto sums = floor_sums_;
   for (const HeldShare& held : shares_) {
     const Timestamp since = std::max(held.since, window_.from);
-    if (!counts()) continue;
+    if (over()) continue;
     each_part_ahead(since, [&](std::uint32_t part, std::int64_t ms) {
       sums[{held.share, part}] += checked_multiply(held.rate, ms);
     });

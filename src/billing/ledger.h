@@ -283,7 +283,8 @@ class Ledger {
   void configure_floors();
   void set_floor(Queue& queue, const std::vector<std::uint32_t>& children);
 
-  bool counts() const { return now_ >= window_.from && now_ < window_.to; }
+  bool counts() const { return now_ >= window_.from && !over(); }
+  bool over() const { return now_ >= window_.to; }
   Timestamp next_edge() const;
   template <class Wanted>
   std::vector<JobUse> uses(Wanted&& wanted) const;

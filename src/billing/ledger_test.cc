@@ -191,6 +191,43 @@ TEST_CASE("a running job is counted until the moment of asking") {
   CHECK_EQ(story.ledger.fleet().at(0).unowned, 6 * kGpuS);
 }
 
+TEST_CASE("a window that begins after the last event counts from its first instant, whether looked ahead or gone on") {
+  LedgerStory story;
+  story.configure(0, {{"a", 4}, {"b", 2}});
+  story.add_node(0, 0, 8);
+  story.submit(0, 1, "b");
+  story.start(1000, 1, 0, {0, 1, 2}, false);
+  const Window window{Timestamp{10'000}, Timestamp{20'000}, {Timestamp{14'000}}};
+  const auto amounts = [](const Ledger& ledger) {
+    std::string text;
+    for (const FloorUse& use : ledger.floors())
+      text += use.queue + "/" + use.borrower + "." + std::to_string(use.part) + "=" + std::to_string(use.gpu_milli_ms) +
+              " ";
+    for (const JobUse& use : ledger.jobs())
+      text += std::to_string(use.part) + ":" + std::to_string(use.gpu_milli_ms) + " ";
+    for (const FleetAccounts& one : ledger.fleet()) {
+      text += std::to_string(one.floor_idle) + "," + std::to_string(one.floor_lent) + "," + std::to_string(one.burst) +
+              "," + std::to_string(one.unowned) + "," + std::to_string(one.capacity);
+    }
+    return text;
+  };
+  for (const std::int64_t until : {9'000, 10'000, 12'000, 18'000, 20'000, 30'000}) {
+    CAPTURE(until);
+    Ledger looked(window);
+    Ledger gone_on(window);
+    for (const EventRecord& event : story.events) looked.apply(event);
+    for (const EventRecord& event : story.events) gone_on.apply(event);
+    looked.look_ahead(Timestamp{until});
+    gone_on.advance(Timestamp{until});
+    CHECK_EQ(amounts(looked), amounts(gone_on));
+    CHECK_EQ(looked.check().value_or(""), "");
+    looked.advance(Timestamp{until});  // the next event comes then
+    looked.look_ahead(Timestamp{until});
+    CHECK_EQ(amounts(looked), amounts(gone_on));
+    CHECK_EQ(gone_on.floors().empty(), until <= 10'000);
+  }
+}
+
 TEST_CASE("jobs of a renamed queue are billed to it by its new name, as its floor is") {
   LedgerStory story;
   story.configure(0, {{"old", 4}});
