@@ -60,6 +60,11 @@ AttemptEnd own_end_of_attempt(const State& state, const JobState& job) {
   if (attempt.stopping() && is_eviction(attempt.stop->cause)) {
     return {attempt.stop->cause == StopCause::kNodeLost ? Outcome::kNodeLost : Outcome::kPreempted, true};
   }
+  // Its time is up, whatever its nodes and supervisors say while it leaves.
+  if ((attempt.stopping() && attempt.stop->cause == StopCause::kTimeLimit) ||
+      any_task(attempt, ExitReason::kTimeLimit)) {
+    return {Outcome::kTimeLimit, replica, replica};
+  }
   if (attempt.failure_code == kNodeShortCode && any_task(attempt, ExitReason::kStartFailed)) {
     return {Outcome::kNodeLost, true, true};
   }
@@ -68,10 +73,6 @@ AttemptEnd own_end_of_attempt(const State& state, const JobState& job) {
     const std::int32_t forgiven = std::max(kSupervisorDeaths, job.spec.retries);
     if (died && !replica && state::supervisor_deaths(job, state.now()) > forgiven) return {Outcome::kFailed};
     return {Outcome::kNodeLost, true, died};
-  }
-  if ((attempt.stopping() && attempt.stop->cause == StopCause::kTimeLimit) ||
-      any_task(attempt, ExitReason::kTimeLimit)) {
-    return {Outcome::kTimeLimit, replica, replica};
   }
   if (attempt.failure_code == 0) {
     if (attempt.signalled)

@@ -385,6 +385,8 @@ void Checker::on(const AttemptEnded& event) {
   if (job->stopping() && !job->cancelled) {
     require(!evicts_for_preemptor(job->stop->cause) || event.outcome == Outcome::kPreempted, "P5",
             text_of(event.job) + " was evicted but ends as " + std::string(name_of(event.outcome)));
+    require(job->stop->cause != StopCause::kTimeLimit || event.outcome == Outcome::kTimeLimit, "P8",
+            text_of(event.job) + " was stopped for its time limit but ends as " + std::string(name_of(event.outcome)));
   }
   job->ran_ms += now_ - job->started;
   if (event.outcome != Outcome::kPreempted && event.outcome != Outcome::kNodeLost) note_own_end(*job);
