@@ -172,8 +172,9 @@ std::optional<Remedy> WhatIf::time_limit() {
   const JobState* parent = state_.job(job_.parent);
   if (parent != nullptr && parent->spec.kind == JobKind::kService) return std::nullopt;
   std::set<std::int64_t> lengths_s;
+  const std::int64_t saves_ms = job_.spec.checkpoint.on_signal ? state_.grace_ms(job_) : 0;  // after the limit
   for (const JobId owner : state_.reservations()) {
-    lengths_s.insert((state_.job(owner)->reservation->start - now_) / 1000);
+    lengths_s.insert((state_.job(owner)->reservation->start - now_ - saves_ms) / 1000);
   }
   for (const auto& [name, window] : state_.maintenance()) lengths_s.insert((window.from - now_) / 1000);
   Remedy change;

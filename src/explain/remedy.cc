@@ -194,6 +194,7 @@ Timestamp leaves_by(const State& state, const JobState& job, Timestamp now) {
 }
 
 Timestamp ends_by_itself(const state::RunningRow& row, Timestamp now, state::ExpectedEnds& late) {
+  if (row.timed && row.on_signal) return late.of(row);  // it may save after its limit
   if (row.end.is_never() || row.end > now) return row.end;
   return row.timed ? now : late.of(row);
 }

@@ -49,11 +49,17 @@ std::int64_t expected_run_s(const State& state, const JobState& job) {
   return job.expected_s > 0 ? job.expected_s : estimate(state, job).seconds;
 }
 
+std::int64_t grace_after_limit_ms(const State& state, const JobState& job) {
+  const bool saves_then = job.spec.checkpoint.on_signal && job.spec.time_limit_s > 0;
+  return saves_then && !runs_until_stopped(state, job) ? state.grace_ms(job) : 0;
+}
+
 Timestamp expected_end(const State& state, const JobState& job, Timestamp now) {
   const AttemptState& attempt = *job.attempt;
   if (attempt.stopping()) return std::max(now, attempt.stop->deadline);
   if (runs_until_stopped(state, job)) return Timestamp::never();
-  if (job.spec.time_limit_s > 0) return std::max(now, job.limit_ends(attempt.started));
+  if (job.spec.time_limit_s > 0)
+    return std::max(now, job.limit_ends(attempt.started) + grace_after_limit_ms(state, job));
   const std::int64_t expected_s = expected_run_s(state, job);
   if (expected_s == 0) return Timestamp::never();
   const std::int64_t ran_ms = run_for_ms(attempt.started, now);
@@ -69,6 +75,7 @@ Timestamp expected_end_at_least(const RunningRow& row, Timestamp now) {
 
 Timestamp ExpectedEnds::of(const RunningRow& row) {
   if (!row.plain) return expected_end(state_, *state_.job(row.job), now_);  // a job that is not plain may be a replica
+  if (row.timed && row.on_signal) return expected_end(state_, *state_.job(row.job), now_);
   if (row.timed || row.expected > now_) return std::max(now_, row.expected);
   if (row.expected == row.started) {  // no run time was known at its start
     const std::int64_t expected_s = learned_s(row, 0);

@@ -34,10 +34,14 @@ Estimate estimate(const State& state, const JobState& job);
 // submission if the job has not started. If nothing was known then, it is the estimate of now.
 std::int64_t expected_run_s(const State& state, const JobState& job);
 
+// Returns how long a job may go on after its time limit, in milliseconds: its grace, if it saves its work when it is
+// asked to stop. 0 if it does not save, or has no time limit.
+std::int64_t grace_after_limit_ms(const State& state, const JobState& job);
+
 // Returns when the running job is expected to end; never() if nothing is known. A stopping job ends at the deadline of
-// its stop, and a job with a time limit at its limit. Any other job ends after its expected run time. A job that has
-// run longer than expected ends when similar jobs did that ran longer too. If no such job is known, it is expected to
-// run as long again as it has run so far.
+// its stop, and a job with a time limit at its limit, or its grace after that if it saves. Any other job ends after its
+// expected run time. A job that has run longer than expected ends when similar jobs did that ran longer too. If no such
+// job is known, it is expected to run as long again as it has run so far.
 Timestamp expected_end(const State& state, const JobState& job, Timestamp now);
 // Returns a lower bound of expected_end(), from the row alone. It saves the look-up of learned run times.
 Timestamp expected_end_at_least(const RunningRow& row, Timestamp now);

@@ -48,10 +48,8 @@ bool could_evict(const State& state, const JobState& job, const JobState& owner)
   return could_reclaim(state, job.queue, least_amounts(state, job.spec), owner.queue, counts_of(state, owner));
 }
 
-// By what was known of the job at submission, or when anything first became known. So a class that is parked behind a
-// reservation need not be tried before the reservation changes.
-bool gone_by(const JobState& job, Timestamp start, Timestamp now) {
-  return job.expected_s > 0 && now + checked_multiply(job.expected_s, 1000) <= start;
+bool gone_by(const State& state, const JobState& job, Timestamp start, Timestamp now) {
+  return job.expected_s > 0 && now + length_ms(state, job) <= start;
 }
 
 // Maintenance moves all that runs in the places away before the reserved start, so a job that starts there does not
@@ -395,8 +393,13 @@ class Renewal {
 
 }  // namespace
 
+std::int64_t length_ms(const State& state, const JobState& job) {
+  if (job.expected_s == 0) return kUnlimited;
+  return checked_multiply(job.expected_s, 1000) + state::grace_after_limit_ms(state, job);
+}
+
 bool may_pass(const State& state, const JobState& job, const JobState& owner, Timestamp now) {
-  return job.id == owner.id || outranks(job, owner) || gone_by(job, owner.reservation->start, now) ||
+  return job.id == owner.id || outranks(job, owner) || gone_by(state, job, owner.reservation->start, now) ||
          could_evict(state, job, owner) || is_cleared(state, *owner.reservation, now);
 }
 

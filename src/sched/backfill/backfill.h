@@ -13,7 +13,8 @@
 //     as soon as the owner has started there. Neither may if all reserved places are in burst pools, which back no
 //     guarantee;
 //   - a job that is expected to be gone at the reserved start. The end is certain with a time limit and an estimate
-//     otherwise. A service is never expected to be gone;
+//     otherwise. A job that saves its work is gone when its grace after the limit is over. A service is never expected
+//     to be gone;
 //   - every job, if a maintenance window clears all reserved places before the start.
 // 3. Learned run times are often wrong, so reserving for every job would cost more than it gives. A job that has waited
 //    less than backfill_after gets a reservation only if time limits and stops that have begun guarantee its start. For
@@ -58,8 +59,10 @@ JobId first_delayed(const state::State& state, QueueId queue, const std::vector<
 // Jobs of one class that are checked behind a reservation: the first, and so many after it.
 inline constexpr std::size_t kLookedAtBehindReservation = 256;
 
-// The job's run time if it starts now, in seconds; the largest number if it is not known.
-inline std::int64_t length_s(const state::JobState& job) { return job.expected_s > 0 ? job.expected_s : kUnlimited; }
+// How long the job holds its places if it starts now, in milliseconds; the largest number if it is not known. By what
+// was known of the job at submission, or when anything first became known. So a class that is parked behind a
+// reservation need not be tried before the reservation changes.
+std::int64_t length_ms(const state::State& state, const state::JobState& job);
 
 // Returns when the reservation is to be worked out again.
 Timestamp due_again(const state::BackfillReservation& hold);

@@ -168,7 +168,7 @@ ExpectedEnd expected_end(const State& state, const JobState& job, std::span<cons
                          Timestamp now) {
   ExpectedEnd one{job.id};
   const std::int64_t expected_s = state::expected_run_s(state, job);
-  if (expected_s > 0) one.expected = now + expected_s * 1000;
+  if (expected_s > 0) one.expected = now + expected_s * 1000 + state::grace_after_limit_ms(state, job);
   if (state::ends_for_certain(state, job)) one.certain = one.expected;
   if (state.maintenance().empty()) return one;
   for (const TaskPlacement& placement : placements) leaves_by(one, moved_by(state, job, placement.node, now));

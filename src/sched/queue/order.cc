@@ -95,14 +95,14 @@ void Order::advance(const QueueState& leaf, EquivalenceClass& eq_class) const {
 // Returns true if the job need not be evaluated: a backfill reservation refused a job of its class whose expected run
 // time was not longer than this job's. After kLookedAtBehindReservation comparisons in the class, further jobs are
 // skipped without one. A job that owns a reservation is always evaluated.
-bool Order::would_be_refused(EquivalenceClass& eq_class, const state::JobState& job) {
-  if (!eq_class.refused_length_s || job.reservation) return false;
-  return ++eq_class.looked_at > kLookedAtBehindReservation || length_s(job) >= *eq_class.refused_length_s;
+bool Order::would_be_refused(EquivalenceClass& eq_class, const state::JobState& job) const {
+  if (!eq_class.refused_length_ms || job.reservation) return false;
+  return ++eq_class.looked_at > kLookedAtBehindReservation || length_ms(state_, job) >= *eq_class.refused_length_ms;
 }
 
 bool Order::ready(const QueueState& leaf, EquivalenceClass& eq_class) const {
   while (!eq_class.over) {
-    const bool known = eq_class.eligible && !eq_class.refused_length_s;
+    const bool known = eq_class.eligible && !eq_class.refused_length_ms;
     if (!eq_class.taken && (known || (waits(eq_class.at) && !would_be_refused(eq_class, *state_.job(eq_class.at.job)))))
       return true;
     advance(leaf, eq_class);  // too early, nominated, or too long for a backfill reservation
@@ -352,8 +352,8 @@ bool Order::defers_to_owner(const Reclaims& reclaims) {
 void Order::refuse_as_long() {
   if (state_.queue(last_->leaf).policy == QueuePolicy::kStrict) return refuse();
   EquivalenceClass& eq_class = eq_classes_[last_->eq_class];
-  eq_class.refused_length_s =
-      std::min(length_s(*state_.job(last_->job)), eq_class.refused_length_s.value_or(kUnlimited));
+  eq_class.refused_length_ms =
+      std::min(length_ms(state_, *state_.job(last_->job)), eq_class.refused_length_ms.value_or(kUnlimited));
   eq_class.over = eq_class.over || eq_class.looked_at > kLookedAtBehindReservation;
   forget_path(last_->leaf);
 }

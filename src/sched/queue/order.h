@@ -102,7 +102,7 @@ class Order {
     bool preferred = false;  // another job has deferred to the next job; none does so twice
     // Set when a job of the class was refused for a backfill reservation: the least expected run time so refused. Jobs
     // that are expected to run at least as long are not evaluated.
-    std::optional<std::int64_t> refused_length_s;
+    std::optional<std::int64_t> refused_length_ms;
     std::size_t looked_at = 0;  // jobs checked against that run time so far
   };
   // The classes of one leaf: a range of `eq_classes_`. `begun`: the range is filled.
@@ -159,7 +159,7 @@ class Order {
   Rank rank_of(QueueId queue);
   static bool later(const Contender& a, const Contender& b);
   const Amounts& asked_by(const Candidate& candidate);
-  static bool would_be_refused(EquivalenceClass& eq_class, const state::JobState& job);
+  bool would_be_refused(EquivalenceClass& eq_class, const state::JobState& job) const;
   bool waits(const state::PendingKey& key) const;
   void advance(const state::QueueState& leaf, EquivalenceClass& eq_class) const;
   bool head_is_parked(const state::QueueState& leaf) const;

@@ -341,7 +341,7 @@ class Probe {
   // beside it. In a strict queue the first stands for all.
   bool any_later_starts(const EquivalenceKey& eq_class, const JobState& first, const Verdicts::Case& what) {
     if (state_.queue(eq_class.queue).policy == QueuePolicy::kStrict) return false;
-    std::int64_t refused_length_s = length_s(first);
+    std::int64_t refused_length_ms = length_ms(state_, first);
     std::size_t looked_at = 0;
     const auto& jobs = state_.queue(eq_class.queue).eq_classes.at(eq_class.shape);
     for (auto key = jobs.upper_bound(pending_key(first)); key != jobs.end(); ++key) {
@@ -349,9 +349,9 @@ class Probe {
       if (job.not_before > now_ || job.nomination) continue;
       const bool owner = job.reservation.has_value();
       if (!owner && ++looked_at > kLookedAtBehindReservation) break;
-      if (!owner && length_s(job) >= refused_length_s) continue;
+      if (!owner && length_ms(state_, job) >= refused_length_ms) continue;
       if (!refuse(job, what)) return true;
-      refused_length_s = std::min(refused_length_s, length_s(job));
+      refused_length_ms = std::min(refused_length_ms, length_ms(state_, job));
     }
     return false;
   }

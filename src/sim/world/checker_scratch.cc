@@ -338,15 +338,16 @@ bool Checker::answerable(const JobView& job, Timestamp now) const {
 }
 
 // Returns the nodes of backfill reservations that the job might delay: it has no time limit that ends before the
-// reserved start, or it is a replica, which would be started again.
+// reserved start (with its grace, if it saves), or it is a replica, which would be started again.
 std::set<std::size_t> Checker::held_from(const JobView& job, Timestamp now) const {
   std::set<std::size_t> held;
   const auto parent = jobs_.find(job.parent);
   const bool replica = parent != jobs_.end() && parent->second.spec.kind == JobKind::kService;
   const std::int64_t limit_ms = replica ? 0 : job.spec.time_limit_s * 1000;
+  const std::int64_t saves_ms = job.spec.checkpoint.on_signal ? grace_ms(job) : 0;
   for (const JobId id : holders_) {
     const JobView& owner = jobs_.at(id);
-    const bool ends_before = limit_ms > 0 && now + limit_ms <= owner.reserved_start;
+    const bool ends_before = limit_ms > 0 && now + limit_ms + saves_ms <= owner.reserved_start;
     if (id == job.id || owner.running || ends_before || job.priority > owner.priority) continue;
     held.insert(owner.held_nodes.begin(), owner.held_nodes.end());
     if (queues_[owner.queue].domain == queues_[job.queue].domain) continue;
