@@ -47,18 +47,32 @@ bool Order::waits(const state::PendingKey& key) const {
   return job.not_before <= now_ && !job.nomination;
 }
 
-// In a strict queue no job passes the first one that may be evaluated at all.
-bool Order::head_is_parked(const QueueState& leaf) const {
-  for (const state::PendingKey& key : leaf.pending) {
-    if (waits(key)) return !all_ && state_.waits().is_parked({leaf.id, state_.job(key.job)->shape});
+// Returns the first job of the parked classes that could be evaluated. In a strict queue no job behind it starts,
+// whatever starts before it: a job that was released, say, or one of higher priority.
+std::optional<state::PendingKey> Order::first_parked(const QueueState& leaf) const {
+  std::optional<state::PendingKey> first;
+  for (const auto& [shape, jobs] : leaf.eq_classes) {
+    if (!state_.waits().is_parked({leaf.id, shape})) continue;
+    for (const state::PendingKey& key : jobs) {
+      if (first && *first < key) break;
+      if (!waits(key)) continue;
+      first = key;
+      break;
+    }
   }
-  return false;
+  return first;
+}
+
+bool Order::is_blocked(const QueueState& leaf, const state::PendingKey& key) const {
+  const std::optional<state::PendingKey>& from = leaves_[leaf.id.index()].blocked_from;
+  return from && *from < key;
 }
 
 std::span<Order::EquivalenceClass> Order::eq_classes_of(const QueueState& queue) {
   Leaf& leaf = leaves_[queue.id.index()];
   if (!std::exchange(leaf.begun, true)) {
     leaf.begin = eq_classes_.size();
+    if (!all_ && queue.policy == QueuePolicy::kStrict) leaf.blocked_from = first_parked(queue);
     add_classes_of(queue);
     leaf.end = eq_classes_.size();
   }
@@ -66,7 +80,6 @@ std::span<Order::EquivalenceClass> Order::eq_classes_of(const QueueState& queue)
 }
 
 void Order::add_classes_of(const QueueState& leaf) {
-  if (leaf.policy == QueuePolicy::kStrict && head_is_parked(leaf)) return;
   for (const auto& [shape, jobs] : leaf.eq_classes) {
     if (!all_) break;
     EquivalenceClass& eq_class = eq_classes_.emplace_back();
@@ -102,6 +115,10 @@ bool Order::would_be_refused(EquivalenceClass& eq_class, const state::JobState& 
 
 bool Order::ready(const QueueState& leaf, EquivalenceClass& eq_class) const {
   while (!eq_class.over) {
+    if (is_blocked(leaf, eq_class.at)) {
+      eq_class.over = true;  // as are all jobs after it
+      break;
+    }
     const bool known = eq_class.eligible && !eq_class.refused_length_ms;
     if (!eq_class.taken && (known || (waits(eq_class.at) && !would_be_refused(eq_class, *state_.job(eq_class.at.job)))))
       return true;
@@ -269,7 +286,7 @@ std::vector<JobId> Order::rest() const {
     std::optional<state::PendingKey> head;
     for (EquivalenceClass eq_class : std::span(eq_classes_).subspan(leaf.begin, leaf.end - leaf.begin)) {
       while (!eq_class.over && (eq_class.taken || !waits(eq_class.at))) advance(queue, eq_class);
-      if (eq_class.over) continue;
+      if (eq_class.over || is_blocked(queue, eq_class.at)) continue;
       if (!strict) rest.push_back(eq_class.at.job);
       if (!head || eq_class.at < *head) head = eq_class.at;
     }
@@ -320,7 +337,6 @@ std::optional<Order::Candidate> Order::owner_among(std::size_t place, QueueId bo
   const QueueId leaf = active_[place].key.queue;
   const QueueState& queue = state_.queue(leaf);
   const std::span<EquivalenceClass> eq_classes = eq_classes_of(queue);
-  if (eq_classes.empty()) return std::nullopt;  // a strict queue whose first job is parked
   EquivalenceClass& eq_class = eq_classes[place - first_of_[leaf.index()]];
   if (!ready(queue, eq_class) || eq_class.preferred) return std::nullopt;
   const Amounts& least = *active_[place].least;

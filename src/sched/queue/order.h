@@ -105,9 +105,11 @@ class Order {
     std::optional<std::int64_t> refused_length_ms;
     std::size_t looked_at = 0;  // jobs checked against that run time so far
   };
-  // The classes of one leaf: a range of `eq_classes_`. `begun`: the range is filled.
+  // The classes of one leaf: a range of `eq_classes_`. `begun`: the range is filled. `blocked_from`: the first job of a
+  // strict queue that waits and is parked. No job behind it is evaluated.
   struct Leaf {
     bool begun = false;
+    std::optional<state::PendingKey> blocked_from;
     std::size_t begin = 0;
     std::size_t end = 0;
   };
@@ -162,7 +164,8 @@ class Order {
   bool would_be_refused(EquivalenceClass& eq_class, const state::JobState& job) const;
   bool waits(const state::PendingKey& key) const;
   void advance(const state::QueueState& leaf, EquivalenceClass& eq_class) const;
-  bool head_is_parked(const state::QueueState& leaf) const;
+  std::optional<state::PendingKey> first_parked(const state::QueueState& leaf) const;
+  bool is_blocked(const state::QueueState& leaf, const state::PendingKey& key) const;
   std::span<EquivalenceClass> eq_classes_of(const state::QueueState& leaf);
   void add_classes_of(const state::QueueState& leaf);
   void forget_path(QueueId leaf);
