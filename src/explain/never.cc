@@ -20,12 +20,11 @@ using state::State;
 namespace {
 
 bool may_use(const State& state, const TaskRequirements& ask, const NodeState& node) {
-  return node.status != NodeStatus::kLost && ask.classes[state.node_index().shape_of(node.id).node_class.index()] &&
-         has_labels(ask.group, node.spec);
+  return ask.classes[state.node_index().shape_of(node.id).node_class.index()] && has_labels(ask.group, node.spec);
 }
 
-// The most that an empty eligible node has for one group, of each resource by itself, and how many of its tasks have
-// room on all of them.
+// The most that an empty and whole eligible node has for one group, of each resource by itself, and how many of its
+// tasks have room on all of them.
 struct Most {
   std::int64_t gpus = 0;  // of one model
   std::int64_t cpu_milli = 0;
@@ -40,7 +39,7 @@ Most most_of(const State& state, const TaskRequirements& ask) {
   Most most;
   for (const NodeState& node : state.nodes()) {
     if (!may_use(state, ask, node)) continue;
-    const NodeShape& shape = state.node_index().shape_of(node.id);
+    const NodeShape shape = healed(state.node_index().shape_of(node.id));
     most.cpu_milli = std::max(most.cpu_milli, shape.cpu_milli);
     most.memory_mib = std::max(most.memory_mib, shape.memory_mib);
     const auto slots = std::min<std::int64_t>(slots_when_empty(ask, shape), ask.group.count);
@@ -122,7 +121,7 @@ std::string lacks_of_all(const State& state, const std::vector<TaskRequirements>
       may = true;
     }
     if (!may) continue;
-    const NodeShape& shape = state.node_index().shape_of(node.id);
+    const NodeShape shape = healed(state.node_index().shape_of(node.id));
     there[kDimCpu] += shape.cpu_milli;
     there[kDimMemory] += shape.memory_mib;
     for (std::size_t m = 0; m < state.gpu_models().size(); ++m) {

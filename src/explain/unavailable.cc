@@ -58,19 +58,6 @@ std::optional<KeptOut> kept_out(const State& state, const NodeState& node, const
   return std::nullopt;
 }
 
-// The shape of the node if all its GPUs were healthy.
-state::NodeShape healed(state::NodeShape shape, const NodeSpec& node) {
-  shape.gpus = {};
-  for (state::NumaPart& part : shape.numa) {
-    part.healthy = part.all;
-    shape.gpus[part.model] = static_cast<std::uint8_t>(shape.gpus[part.model] + part.all);
-  }
-  std::set<std::int32_t> domains;
-  for (const Gpu& gpu : node.gpus) domains.insert(gpu.numa);
-  shape.numa_domains = static_cast<std::uint8_t>(domains.size());
-  return shape;
-}
-
 // Returns how many GPUs that the group may use have failed on the node; 0 if the node would hold no more of its tasks
 // with them.
 std::int64_t missed_gpus(const State& state, const TaskRequirements& ask, const NodeState& node) {
@@ -80,7 +67,7 @@ std::int64_t missed_gpus(const State& state, const TaskRequirements& ask, const 
   if (failed == 0 || !ask.classes[state.node_index().class_of(node.id).index()] || !has_labels(ask.group, node.spec))
     return 0;
   const state::NodeShape& shape = state.node_index().shape_of(node.id);
-  return slots_when_empty(ask, healed(shape, node.spec)) > slots_when_empty(ask, shape) ? failed : 0;
+  return slots_when_empty(ask, healed(shape)) > slots_when_empty(ask, shape) ? failed : 0;
 }
 
 using Notes = std::vector<std::string>;

@@ -49,18 +49,16 @@ void WhenEmpty::add(const NodeShape& shape, const NodeSpec& node) {
   for (std::size_t g = 0; g < std::min(asks_.size(), kMostGroups); ++g) {
     if (is_in(all_, g) && has_labels(asks_[g].group, node)) labelled |= Groups{1} << g;
   }
-  if (labelled != 0) ++nodes_[{labelled, shape}];
+  if (labelled != 0) ++nodes_[{labelled, healed(shape)}];
 }
 
 void WhenEmpty::add_fleet(const state::State& state) {
   const state::NodeIndex& index = state.node_index();
   if (!std::any_of(asks_.begin(), asks_.end(), selects_by_label)) {
-    for (const auto& [shape, nodes] : index.shapes()) add(shape, nodes.there);
+    for (const auto& [shape, nodes] : index.shapes()) add(shape, nodes.known);
     return;
   }
-  for (const NodeState& node : state.nodes()) {
-    if (node.status != NodeStatus::kLost) add(index.shape_of(node.id), node.spec);
-  }
+  for (const NodeState& node : state.nodes()) add(index.shape_of(node.id), node.spec);
 }
 
 bool WhenEmpty::may_hold() const {

@@ -1,6 +1,6 @@
 #pragma once
-// Feasibility: whether a gang with several groups could ever fit, if all nodes were empty. It only proves "never";
-// anything else may still fail.
+// Feasibility: whether a gang with several groups could ever fit, if all nodes were empty, their failed GPUs healthy
+// and lost nodes back. It only proves "never"; anything else may still fail.
 //
 // Each set of the groups is compared with the nodes that it may use (of more than four groups: each group, and all
 // together). One comparison counts how many of the tasks one node could hold, dimension by dimension, smallest tasks
@@ -28,10 +28,10 @@ class WhenEmpty {
   WhenEmpty(std::span<const TaskRequirements> asks, std::span<const std::int32_t> counts);
 
   // Adds nodes of the shape for all groups. For fleets where no group selects by label.
-  void add(const state::NodeShape& shape, std::int64_t nodes) { nodes_[{all_, shape}] += nodes; }
+  void add(const state::NodeShape& shape, std::int64_t nodes) { nodes_[{all_, healed(shape)}] += nodes; }
   // Adds one node of the shape, for the groups whose labels it has.
   void add(const state::NodeShape& shape, const NodeSpec& node);
-  // Adds all nodes that are not lost.
+  // Adds all nodes.
   void add_fleet(const state::State& state);
 
   // Returns false if the tasks can never all be on these nodes.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
 #include <span>
 #include <utility>
 
@@ -179,6 +180,16 @@ bool has_labels(const TaskGroup& group, const NodeSpec& node) {
                      }) &&
          std::all_of(rules.begin(), rules.end(),
                      [&](const NodeRule& rule) { return allows(rule, node.name, node.labels); });
+}
+
+state::NodeShape healed(state::NodeShape shape) {
+  shape.gpus = {};
+  for (state::NumaPart& part : shape.numa) {
+    part.healthy = part.all;
+    shape.gpus[part.model] = static_cast<std::uint8_t>(shape.gpus[part.model] + part.all);
+  }
+  std::sort(shape.numa.begin(), shape.numa.end(), std::greater<>());
+  return shape;
 }
 
 std::int64_t slots_when_empty(const TaskRequirements& ask, const state::NodeShape& shape) {

@@ -110,6 +110,10 @@ ModelMask allowed_models(const state::State& state, const TaskRequest& request);
 // Returns true if the node has the labels that the group selects, and all its node rules allow the node.
 bool has_labels(const TaskGroup& group, const NodeSpec& node);
 
+// Returns the shape once its failed GPUs are healthy again. By it is judged what can never start: a failed GPU may
+// heal. NUMA domains all of whose GPUs have failed are not counted again, so what fits is at most overestimated.
+state::NodeShape healed(state::NodeShape shape);
+
 // Returns how many tasks an empty node of the shape can hold; kUnlimited if the task requests nothing.
 std::int64_t slots_when_empty(const TaskRequirements& ask, const state::NodeShape& shape);
 

@@ -94,7 +94,7 @@ TEST_CASE_FIXTURE(NumaFleet, "a GPU that fails does not let a restricted task ac
   command(ReportGpuHealth{"n1", 2, false, "worn"});
   const JobId waits = start(asking(1, 2, NumaPolicy::kRestricted));
   CHECK_FALSE(runs(waits));
-  CHECK(explain::why(state, waits, now, explain::Viewer::sees_all()).reason.code == ReasonCode::kNeverFits);
+  CHECK(explain::why(state, waits, now, explain::Viewer::sees_all()).reason.code == ReasonCode::kNuma);
   command(ReportGpuHealth{"n1", 0, true, "mended"});
   cycle();
   CHECK(runs(waits));

@@ -84,8 +84,8 @@ bool has_enough(const State& state, const std::vector<TaskRequirements>& asks, c
   for (const NodeState& node : state.nodes()) {
     const auto around = region_around(state, node.id, together.level);
     const bool holds = std::any_of(together.groups.begin(), together.groups.end(),
-                                   [&](std::size_t g) { return could_hold(state, asks[g], node); });
-    if (!around || !holds || node.status == NodeStatus::kLost) continue;
+                                   [&](std::size_t g) { return slots_when_whole(state, asks[g], node) > 0; });
+    if (!around || !holds) continue;
     const auto place = region_around(state, node.id, apart.level);
     if (!place) return true;  // in no domain of the level, so tasks may share it
     auto& there = places[{around->domain, around->node}];

@@ -10,8 +10,8 @@
 
 namespace berth::sched {
 
-// Returns kNeverFits if too few places could each hold one task, even if all nodes were empty. Returns nothing if that
-// is not certain, for example when there are enough places but the tasks need more.
+// Returns kNeverFits if too few places could each hold one task, even if all nodes were empty and whole. Returns
+// nothing if that is not certain, for example when there are enough places but the tasks need more.
 std::optional<Reason> too_few_places(const state::State& state, const state::JobState& job);
 
 }  // namespace berth::sched

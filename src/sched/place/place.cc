@@ -81,6 +81,12 @@ bool could_hold(const State& state, const TaskRequirements& ask, const NodeState
          slots_when_empty(ask, state.node_index().shape_of(node.id)) > 0;
 }
 
+std::int64_t slots_when_whole(const State& state, const TaskRequirements& ask, const NodeState& node) {
+  const state::NodeShape& shape = state.node_index().shape_of(node.id);
+  const bool allowed = ask.classes[shape.node_class.index()] && has_labels(ask.group, node.spec);
+  return allowed ? slots_when_empty(ask, healed(shape)) : 0;
+}
+
 std::int64_t gpu_milli_of(std::span<const TaskPlacement> placements) {
   std::int64_t milli = 0;
   for (const TaskPlacement& one : placements) milli += static_cast<std::int64_t>(one.gpus.size()) * one.gpu_milli;

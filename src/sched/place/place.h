@@ -99,5 +99,7 @@ bool trim_until(const JobSpec& spec, std::vector<TaskPlacement>& placements, Fit
 bool could_hold(const state::State& state, const state::JobState& job, std::size_t group, const state::NodeState& node);
 // The same for many nodes; `ask` must allow all models.
 bool could_hold(const state::State& state, const TaskRequirements& ask, const state::NodeState& node);
+// Returns how many tasks of the group the node could hold if it were empty and its failed GPUs healthy.
+std::int64_t slots_when_whole(const state::State& state, const TaskRequirements& ask, const state::NodeState& node);
 
 }  // namespace berth::sched

@@ -27,25 +27,24 @@ using state::State;
 
 struct FleetFit {
   bool allowed = false;  // some node is of a pool, taints and labels that the group accepts
-  bool fits = false;     // the fleet, were it empty, holds what the group asks at least
+  bool fits = false;     // the fleet, were it empty and whole, holds what the group asks at least
 };
 
-// Judged by shapes of nodes; a group that selects by label is judged node by node, because labels are not indexed.
+// Failed GPUs may heal and lost nodes return, so both count. Judged by shapes of nodes; a group that selects by label
+// is judged node by node, because labels are not indexed.
 FleetFit fleet_fit(const State& state, const TaskRequirements& ask) {
   FleetFit fit;
   std::int64_t slots = 0;
-  const auto count = [&](const NodeShape& shape, std::int64_t known, std::int64_t there) {
-    if (!ask.classes[shape.node_class.index()] || known == 0) return;
+  const auto count = [&](const NodeShape& shape, std::int64_t nodes) {
+    if (!ask.classes[shape.node_class.index()] || nodes == 0) return;
     fit.allowed = true;
-    const std::int64_t here = std::min<std::int64_t>(slots_when_empty(ask, shape), ask.group.count);
-    slots += here * there;
+    slots += std::min<std::int64_t>(slots_when_empty(ask, healed(shape)), ask.group.count) * nodes;
   };
   if (!selects_by_label(ask)) {
-    for (const auto& [shape, nodes] : state.node_index().shapes()) count(shape, nodes.known, nodes.there);
+    for (const auto& [shape, nodes] : state.node_index().shapes()) count(shape, nodes.known);
   } else {
     for (const NodeState& node : state.nodes()) {
-      if (!has_labels(ask.group, node.spec)) continue;
-      count(state.node_index().shape_of(node.id), 1, node.status == NodeStatus::kLost ? 0 : 1);
+      if (has_labels(ask.group, node.spec)) count(state.node_index().shape_of(node.id), 1);
     }
   }
   fit.fits = slots >= ask.group.least();
@@ -283,7 +282,8 @@ std::vector<std::string> levels_around(const JobSpec& spec, const TaskGroup& gro
 }
 
 // Returns the reason if the job can never start because of the levels that it requires, else nothing. That is so if a
-// group has fewer places than its min_count on the nodes that lie in a domain of each such level, were they empty.
+// group has fewer places than its min_count on the nodes that lie in a domain of each such level, were they empty and
+// whole.
 std::optional<Reason> outside_levels(const State& state, const JobState& job) {
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) {
     const std::vector<std::string> names = levels_around(job.spec, job.spec.groups[g]);
@@ -293,10 +293,8 @@ std::optional<Reason> outside_levels(const State& state, const JobState& job) {
     const TaskRequirements ask = task_requirements(state, job, g, kAllModels);
     Reason reason;
     for (const NodeState& node : state.nodes()) {
-      if (node.status == NodeStatus::kLost || !is_in_all(state, node.id, levels) || !could_hold(state, ask, node))
-        continue;
-      reason.limit +=
-          std::min<std::int64_t>(slots_when_empty(ask, state.node_index().shape_of(node.id)), ask.group.count);
+      if (!is_in_all(state, node.id, levels)) continue;
+      reason.limit += std::min<std::int64_t>(slots_when_whole(state, ask, node), ask.group.count);
       if (reason.limit >= ask.group.least()) break;
     }
     if (reason.limit >= ask.group.least()) continue;

@@ -532,18 +532,18 @@ bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRa
   const State& state = gang.state();
   const bool by_node =
       std::any_of(levels.begin(), levels.end(), [&](std::int32_t one) { return one != range.required; }) ||
-      std::any_of(gang.asks().begin(), gang.asks().end(), selects_by_label);
+      std::any_of(gang.asks().begin(), gang.asks().end(), selects_by_label) ||
+      state.nodes_in(NodeStatus::kLost) > 0;  // which the shapes of a domain leave out; they may return
   const auto add_node = [&](WhenEmpty& nodes, NodeId id) {
     const NodeState& node = state.node(id);
-    if (node.status != NodeStatus::kLost && is_in_all(state, id, levels))
-      nodes.add(state.node_index().shape_of(id), node.spec);
+    if (is_in_all(state, id, levels)) nodes.add(state.node_index().shape_of(id), node.spec);
   };
   if (range.required == node_level(state)) {
     const auto& shapes = state.node_index().shapes();
     const auto shape_holds = [&](const auto& one) {
       WhenEmpty node(gang.asks(), least);
       node.add(one.first, 1);
-      return one.second.there > 0 && node.may_hold();
+      return node.may_hold();
     };
     const auto node_holds = [&](const NodeState& one) {
       WhenEmpty node(gang.asks(), least);
@@ -560,7 +560,7 @@ bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRa
     if (by_node) {
       for (const NodeId node : domain.nodes) add_node(nodes, node);
     } else {
-      for (const auto& [shape, there] : domain.shapes) nodes.add(shape, there);
+      for (const auto& [shape, count] : domain.shapes) nodes.add(shape, count);
     }
     return nodes.may_hold();
   });

@@ -93,8 +93,8 @@ class TopologyScope {
 Reason closest_domain(Gang& gang, const Counts& least, const LevelRange& range,
                       const std::vector<std::int32_t>& levels);
 
-// Returns true if a domain of the required level, were it empty, could hold `least` tasks of each group. Only nodes
-// inside a domain of each of the `levels` count.
+// Returns true if a domain of the required level, were it empty and whole, could hold `least` tasks of each group. Only
+// nodes inside a domain of each of the `levels` count.
 bool some_domain_could_hold(const Gang& gang, const Counts& least, const LevelRange& range,
                             const std::vector<std::int32_t>& levels);
 
