@@ -64,7 +64,8 @@ std::string domain_text(const Words& words, const Reason& reason) {
   const auto& levels = state.topology().levels();
   const std::string level = node ? "node" : levels[state.topology().domain(reason.domain).level];
   const std::string name = node ? state.node(reason.node).spec.name : state.topology().domain(reason.domain).path;
-  const std::string needed = reason.asked > 0 ? counted(kDimGpu, reason.asked) + " " : std::string();
+  const std::size_t dim = is_never(reason.code) ? reason.dim : kDimGpu;
+  const std::string needed = reason.asked > 0 ? counted(dim, reason.asked) + " " : std::string();
   if (is_never(reason.code)) {
     return (reason.asked > 0 ? "asks for " + needed : std::string("has to be ")) + "within one " + level + ", and no " +
            level + " could hold that, even if empty";

@@ -165,7 +165,7 @@ enum class PlaceRule {
 struct Reason {
   ReasonCode code = ReasonCode::kNone;
   QueueId queue;          // quota reasons: the queue whose limit refuses it
-  std::uint32_t dim = 0;  // quota reasons: the dimension of amounts
+  std::uint32_t dim = 0;  // quota reasons, and never-fits within a level: the dimension of amounts
   std::int64_t asked = 0;
   std::int64_t used = 0;
   std::int64_t limit = 0;

@@ -177,12 +177,41 @@ Counts least_of(const JobSpec& spec, std::size_t group) {
   return counts;
 }
 
+// The resource that each domain of the level has too little of, were it empty: memory or CPU if there would be a domain
+// without it, else GPUs. CPU stands for both.
+std::size_t short_in_each_domain(Gang& gang, const JobState& job, const Counts& least, const LevelRange& range,
+                                 const std::vector<std::int32_t>& levels) {
+  const auto holds = [&](bool cpu, bool memory) {
+    JobState relaxed = job;
+    for (TaskGroup& group : relaxed.spec.groups) {
+      if (!cpu) group.request.cpu_milli = 0;
+      if (!memory) group.request.memory_mib = 0;
+    }
+    return some_domain_could_hold(Gang(gang.state(), relaxed, {kAllModels}, gang.work()), least, range, levels);
+  };
+  if (!holds(false, false)) return kDimGpu;
+  return holds(true, false) ? kDimMemory : kDimCpu;
+}
+
+std::int64_t asked_of(const JobSpec& spec, const Counts& least, std::size_t dim) {
+  std::int64_t asked = 0;
+  for (std::size_t g = 0; g < least.size(); ++g) {
+    const TaskRequest& one = spec.groups[g].request;
+    asked += least[g] * (dim == kDimCpu ? one.cpu_milli : dim == kDimMemory ? one.memory_mib : one.total_gpu_milli());
+  }
+  return asked;
+}
+
 // Why so many tasks of the groups fit no domain of the level that is required of them.
 Reason level_refuses(Gang& gang, const JobState& job, const Counts& least, const LevelRange& range,
                      const std::vector<std::int32_t>& levels) {
   Gang any_model(gang.state(), job, {kAllModels}, gang.work());
   Reason why = closest_domain(gang, least, range, levels);
-  if (!some_domain_could_hold(any_model, least, range, levels)) why.code = ReasonCode::kNeverFits;
+  if (some_domain_could_hold(any_model, least, range, levels)) return why;
+  why.code = ReasonCode::kNeverFits;
+  const std::size_t dim = short_in_each_domain(gang, job, least, range, levels);
+  why.dim = static_cast<std::uint32_t>(dim);
+  why.asked = asked_of(job.spec, least, dim);
   return why;
 }
 
