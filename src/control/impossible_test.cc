@@ -53,5 +53,34 @@ TEST_CASE("the max of a queue above rules a job out, and only what it needs at l
   CHECK_EQ(fleet.warned(gang), "");  // each of its replicas fits
 }
 
+TEST_CASE("limits of GPU models rule a job out where they do so on each model that it accepts") {
+  LimitedFleet fleet;
+  QueueConfig top = HandDrivenFleet::queue("p");
+  top.max.model_gpu_milli = {{"H100", 2000}, {"A100", 3000}};
+  ClusterConfig config = default_cluster_config();
+  config.gpu_models = {{"H100", 1000, 81'920}, {"A100", 1000, 81'920}};
+  config.queues = {top, HandDrivenFleet::queue("p/x"), HandDrivenFleet::queue("p/y")};
+  fleet.command(ApplyConfig{config, "op"});
+  const auto asking = [](std::vector<std::string> models, std::int32_t gpus) {
+    JobSpec spec = HandDrivenFleet::job("p/x", gpus);
+    spec.groups.front().request.gpu_models = std::move(models);
+    return spec;
+  };
+  const std::string never = "; it never starts unless the limit or the job changes";
+  CHECK_EQ(fleet.warned(asking({"H100"}, 4)),
+           "queue 'p' has max 2 GPUs of H100, and the job asks for 4 GPUs of H100" + never);
+  CHECK_EQ(fleet.warned(asking({"H100", "A100"}, 4)),
+           "queue 'p' has max 3 GPUs of A100, and the job asks for 4 GPUs of A100; no other model that it accepts "
+           "allows more" +
+               never);
+  CHECK_EQ(fleet.warned(asking({"H100", "A100"}, 3)), "");  // on A100
+  JobSpec both = asking({"H100"}, 2);
+  both.groups.push_back(both.groups.front());
+  both.groups.back().name = "more";
+  both.groups.back().request.gpu_models = {"A100", "H100"};
+  CHECK_EQ(fleet.warned(both),
+           "queue 'p' has max 2 GPUs of H100, and the job asks for 4 GPUs of H100" + never);  // a gang is on one model
+}
+
 }  // namespace
 }  // namespace berth::control

@@ -250,11 +250,15 @@ std::string impossible_text(const Words& words, const JobState& job) {
     return "can never start: a user may run no job in " + queue + " (max_jobs_per_user 0). Use another queue";
   const std::string most = amount_text(limit->dim, limit->limit);
   const std::string asks = "can never start: it asks for " + quantity_text(state, limit->dim, limit->asked) + ", and ";
+  const bool mig = std::any_of(job.spec.groups.begin(), job.spec.groups.end(),
+                               [](const TaskGroup& group) { return !group.request.mig_profile.empty(); });
+  const std::string less = mig && limit->dim >= kDimFirstModel ? "a smaller profile" : most;
   const std::string advice =
-      (limit->limit == 0 ? std::string(". Use") : ". Ask for " + most + ", or use") + " another queue";
+      (limit->limit == 0 ? std::string(". Use") : ". Ask for " + less + ", or use") + " another queue";
   if (limit->of_user)
     return asks + "a user may have at most " + most + " in " + queue + " (max_gpus_per_user)" + advice;
-  return asks + queue + " may use at most " + most + " (max)" + advice;
+  return asks + queue + " may use at most " + most + " (max)" +
+         (limit->on_each_model ? "; no other model that it accepts allows more" : "") + advice;
 }
 
 std::string reason_text(const Words& words, const JobState& job, const Reason& reason) {

@@ -17,10 +17,11 @@ struct ImpossibleLimit {
   std::size_t dim = kDimGpu;  // kDims: the number of a user's jobs
   std::int64_t asked = 0;     // at least, with min_count tasks of each group
   std::int64_t limit = 0;
+  bool on_each_model = false;  // it accepts several GPU models, and on no other the limit is nearer to what it asks for
 };
 
-// Returns the lowest such limit on the path of the queue, or nothing. Of a service it is the limit of one replica. A
-// GPU model counts only if the job names no other.
+// Returns the lowest such limit on the path of the queue, or nothing. Of a service it is the limit of one replica.
+// Limits of GPU models, and of GPU-equivalents, rule a job out where they do so on each model that a group accepts.
 std::optional<ImpossibleLimit> impossible_limit(const State& state, QueueId queue, const JobSpec& spec);
 
 // Returns it in words: "queue 'a' has max 16 GPUs, and the job asks for 24".
