@@ -12,6 +12,9 @@ OtherReplicas::OtherReplicas(const State& state, const JobState& job) : state_(s
   const state::ReplicaPlaces::Nodes& nodes = state.replica_places().of(job.parent);
   if (nodes.empty()) return;
   nodes_ = &nodes;
+  const TaskGroup& group = job.spec.groups.front();
+  const bool own = job.spec.groups.size() == 1 && !group.topology.required.empty();  // never the wider one
+  required_ = state.topology().level_named(own ? group.topology.required : job.spec.topology.required);
   for (const auto& [node, replicas] : nodes) {
     for (const DomainId domain : state.topology().of_node(node)) domains_[domain] += replicas;
   }
@@ -25,10 +28,14 @@ std::int32_t OtherReplicas::in(DomainId domain) const {
 // A node in no domain of a level has no other replicas at that level.
 Crowd OtherReplicas::on(NodeId node) const {
   if (!matter()) return {};
-  Crowd crowd(1 + state_.topology().levels().size());
+  Crowd crowd(2 + state_.topology().levels().size());
   const auto there = nodes_->find(node);
-  if (there != nodes_->end()) crowd[0] = there->second;
-  for (const DomainId id : state_.topology().of_node(node)) crowd[1 + state_.topology().domain(id).level] = in(id);
+  if (there != nodes_->end()) crowd[1] = there->second;
+  for (const DomainId id : state_.topology().of_node(node)) {
+    const std::size_t level = state_.topology().domain(id).level;
+    crowd[2 + level] = in(id);
+    if (level == required_) crowd[0] = in(id);
+  }
   return crowd;
 }
 
