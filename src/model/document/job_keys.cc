@@ -213,9 +213,9 @@ constexpr std::array kKeys{
     JobKey{.path = "after",
            .form = custom<read_dependencies<DependencyKind::kAfter>, dependencies_node<DependencyKind::kAfter>>(
                KeyKind::kJobIds),
-           .is = "jobs, by id, that must have started before",
+           .is = "jobs, by id, that must have started before, or ended without a start (cancelled, say)",
            .absent = "none",
-           .flag = {"--after", "ID", "not before this job has started"}},
+           .flag = {"--after", "ID", "not before this job has started, or ended without"}},
     JobKey{.path = "afterok",
            .form = custom<read_dependencies<DependencyKind::kAfterOk>, dependencies_node<DependencyKind::kAfterOk>>(
                KeyKind::kJobIds),
