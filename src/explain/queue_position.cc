@@ -284,17 +284,19 @@ std::vector<std::string> share_lines(const State& state, const QueueState& queue
     const std::int64_t capacity = state.capacity()[dim];
     if (capacity == 0) continue;
     const Fraction one{counted[i], checked_multiply(capacity, queue.weight)};
+    // A queue of weight 0 has no share over its weight: it comes last, whatever it uses.
+    const std::string over =
+        queue.weight == 0 ? std::string() : ", over weight " + std::to_string(queue.weight) + " = " + percent(one);
     std::string line = dim_name(state, dim) + ": ";
     if (half_life_s > 0) {
       line += amount_text(dim, counted[i] - past[i]) + " used and " + amount_text(dim, past[i]) +
               " on average before (half of it is forgotten every " + document::duration_text(half_life_s) + "): ";
     }
     line += amount_text(dim, counted[i]) + " of " + amount_text(dim, capacity) + (half_life_s > 0 ? "" : " used") +
-            " = " + percent({counted[i], capacity}) + ", over weight " + std::to_string(queue.weight) + " = " +
-            percent(one);
-    lines.push_back(line + (counted[i] > 0 && one == dominant ? " (dominant)" : ""));
+            " = " + percent({counted[i], capacity}) + over;
+    lines.push_back(line + (!over.empty() && counted[i] > 0 && one == dominant ? " (dominant)" : ""));
   }
-  if (queue.is_leaf() || queue.id == state.root()) return lines;
+  if (queue.is_leaf() || queue.id == state.root() || queue.weight == 0) return lines;
   Order order(state, now);
   if (const auto share = order.share(queue.id); share && !(*share == dominant)) {
     lines.push_back("counts " + percent(*share) +
@@ -338,11 +340,17 @@ std::vector<std::string> explain_share(const State& state, const QueueState& que
   if (queue.guaranteed.stated == 0 && queue.id != state.root())
     lines.push_back("no guarantee: all its running jobs borrow");
   if (queue.id == state.root()) return lines;
+  const QueueState& parent = state.queue(queue.parent);
+  if (queue.weight == 0) {
+    lines.push_back("weight 0: it borrows only after the queues of " + queue_name(state, parent.id) +
+                    " that have a weight");
+    return lines;
+  }
   const Fraction dominant = dominant_share(state, queue, now);
   std::int64_t smaller = 0;
-  const QueueState& parent = state.queue(queue.parent);
-  for (const QueueId sibling : parent.children) {
-    smaller += dominant_share(state, state.queue(sibling), now) < dominant;
+  for (const QueueId id : parent.children) {
+    const QueueState& sibling = state.queue(id);
+    smaller += sibling.weight > 0 && dominant_share(state, sibling, now) < dominant;
   }
   lines.push_back(std::to_string(smaller) + " of " +
                   counted(static_cast<std::int64_t>(parent.children.size()), "queue") + " of " +
