@@ -157,6 +157,12 @@ std::optional<std::int64_t> parse_mebibytes(std::string_view text) {
     case 'T':
       per_unit_kib = std::int64_t{1} << 30U;
       break;
+    case 'P':
+      per_unit_kib = std::int64_t{1} << 40U;
+      break;
+    case 'E':
+      per_unit_kib = std::int64_t{1} << 50U;
+      break;
     default:
       per_unit_kib = 0;
   }

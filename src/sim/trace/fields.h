@@ -23,7 +23,7 @@ std::optional<std::int64_t> parse_date_ms(std::string_view text);
 // "[DD-]HH:MM:SS", "MM:SS": milliseconds.
 std::optional<std::int64_t> parse_elapsed_ms(std::string_view text);
 
-// "256000M", "1.5T", "64G", "1024K": MiB, rounded up. No suffix: MiB.
+// "256000M", "1.5T", "64G", "1024K", "1P", "0.5E": MiB, rounded up. No suffix: MiB.
 std::optional<std::int64_t> parse_mebibytes(std::string_view text);
 
 // UTF-8 without control characters, at most 256 bytes: fit to be a name.

@@ -325,6 +325,7 @@ TEST_CASE("a sacct line is a job, its steps are left out") {
   CHECK(trace.rows_left_out.at("Slurm jobs that had not ended") == 1);
   CHECK(trace.rows_left_out.at("Slurm jobs that never ran") == 1);
   CHECK(trace.rows_left_out.at("Slurm array elements that never started") == 1);
+  CHECK_FALSE(trace.defaults_taken.contains("job was requeued: the run times of its attempts are added up"));
   CHECK(trace.bad_rows.by_reason.at("ReqTRES: not a list of resources") == 1);
 }
 
@@ -334,6 +335,73 @@ TEST_CASE("--format overrides detection and refuses what does not fit it") {
   CHECK(refusal_of("job_id,gpus_per_worker\na,1\n", helios).find("helios") != std::string::npos);
   CHECK(parse_trace_format("slurm").value() == TraceFormat::kSlurm);
   CHECK_FALSE(parse_trace_format("Slurm ").has_value());
+}
+
+TEST_CASE("the attempts of a requeued Slurm job are one job: the run times add up, the last says how it ended") {
+  const std::string header = "JobID|User|Account|Submit|Elapsed|State|ReqTRES|NNodes\n";
+  const std::string asks = "|cpu=8,gres/gpu=8,mem=64G,node=1|1\n";
+  const Trace trace = jobs_of(header + "100|ann|lab|2026-03-01T00:00:00|01:00:00|PREEMPTED" + asks +
+                              "101|bob|lab|2026-03-01T00:30:00|00:00:30|NODE_FAIL" + asks +
+                              "100|ann|lab|2026-03-01T00:00:00|04:00:00|COMPLETED" + asks +
+                              "101|bob|lab|2026-03-01T00:30:00|08:00:00|FAILED" + asks +
+                              "102|bob|lab|2026-03-01T00:30:00|00:10:00|REQUEUED" + asks +
+                              "102|bob|lab|2026-03-01T00:30:00|00:20:00|RUNNING" + asks +
+                              "100|eve|lab|2026-03-01T00:00:00|04:00:00|COMPLETED" + asks);
+  REQUIRE(trace.jobs.size() == 2);
+  CHECK(trace.jobs[0].duration_ms == 5 * 3'600'000);
+  CHECK(trace.jobs[0].status == "COMPLETED");
+  CHECK(trace.jobs[1].duration_ms == 8 * 3'600'000 + 30'000);
+  CHECK(trace.jobs[1].status == "FAILED");
+  CHECK(trace.rows_left_out.at("Slurm jobs that had not ended") == 1);
+  CHECK(trace.defaults_taken.at("job was requeued: the run times of its attempts are added up") == 2);
+  CHECK(trace.bad_rows.by_reason.at("a job id that an earlier row has, of another user or account") == 1);
+}
+
+TEST_CASE("Slurm's sizes go up to P and E, and a run time without Elapsed is told") {
+  const Trace sizes = jobs_of(
+      "JobID|User|Account|Submit|Elapsed|State|ReqTRES|NNodes\n"
+      "1|ann|lab|2026-03-01T00:00:00|01:00:00|COMPLETED|cpu=8,gres/gpu=8,mem=1024T,node=1|1\n"
+      "2|ann|lab|2026-03-01T00:00:00|01:00:00|COMPLETED|cpu=8,gres/gpu=8,mem=1P,node=1|1\n"
+      "3|ann|lab|2026-03-01T00:00:00|01:00:00|COMPLETED|cpu=256,gres/gpu=256,mem=0.5E,node=256|256\n");
+  REQUIRE(sizes.jobs.size() == 3);
+  CHECK(sizes.jobs[0].mem_mib == std::int64_t{1} << 30U);
+  CHECK(sizes.jobs[1].mem_mib == std::int64_t{1} << 30U);
+  CHECK(sizes.jobs[2].mem_mib == std::int64_t{2} << 30U);
+  const Trace clocks = jobs_of(
+      "JobID|User|Account|Submit|Start|End|State|ReqTRES|NNodes\n"
+      "1|ann|lab|2026-10-25T01:00:00|2026-10-25T02:50:00|2026-10-25T02:10:00|COMPLETED|cpu=8,gres/gpu=8,node=1|1\n"
+      "2|ann|lab|2026-03-29T01:00:00|2026-03-29T01:50:00|2026-03-29T03:10:00|COMPLETED|cpu=8,gres/gpu=8,node=1|1\n");
+  REQUIRE(clocks.jobs.size() == 1);
+  CHECK(clocks.defaults_taken.at(
+            "run time (Elapsed) not stated: End less Start, an hour off where clocks changed between") == 1);
+  CHECK(clocks.bad_rows.by_reason.at("End: before Start; over a change of clocks only Elapsed says how long it ran") ==
+        1);
+}
+
+TEST_CASE("GPUs of Slurm jobs: typed or not, MIG types, whole nodes, array elements, heterogeneous jobs") {
+  const Trace trace = jobs_of(
+      "JobID|User|Account|Submit|Elapsed|State|ReqTRES|AllocTRES|NNodes\n"
+      "1|ann|lab|2026-03-01T00:00:00|01:00:00|COMPLETED|billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1||1\n"
+      "2|ann|lab|2026-03-01T00:00:00|01:00:00|COMPLETED|billing=8,cpu=8,gres/gpu=2,mem=1.50T,node=1||1\n"
+      "3|ann|lab|2026-03-01T00:00:00|01:00:00|COMPLETED|cpu=8,gres/gpu=2,mem=4000K,node=1||1\n"
+      "4|ann|lab|2026-03-01T00:00:00|01:00:00|COMPLETED|cpu=8192,gres/gpu=2048,mem=1P,node=256||256\n"
+      "5|ann|lab|2026-03-01T00:00:00|4-04:05:06|TIMEOUT|"
+      "cpu=8,gres/gpu:a100=1,gres/gpu:v100=1,gres/gpu=2,mem=512G,node=1||1\n"
+      "6|ann|lab|2026-03-01T00:00:00|01:00:00|COMPLETED|billing=2,cpu=1,mem=5G,node=1|"
+      "billing=112,cpu=36,gres/gpu:a100=4,gres/gpu=4,mem=180G,node=1|1\n"
+      "7|ann|lab|2026-03-01T00:00:00|01:00:00|COMPLETED|cpu=8,gres/gpu:a100_1g.5gb=3,mem=5G,node=1||1\n"
+      "8_3|ann|lab|2026-03-01T00:00:00|00:30:00|COMPLETED|cpu=8,gres/gpu=1,mem=5G,node=1||1\n"
+      "8_[4-9%2]|ann|lab|2026-03-01T00:00:00|00:00:00|CANCELLED by 1000|cpu=8,gres/gpu=1,mem=5G,node=1||1\n"
+      "9+0|ann|lab|2026-03-01T00:00:00|00:30:00|COMPLETED|cpu=8,gres/gpu=1,mem=5G,node=1||1\n"
+      "9+1|ann|lab|2026-03-01T00:00:00|00:30:00|COMPLETED|cpu=8,gres/gpu=2,mem=5G,node=1||1\n"
+      "10|ann|lab|2026-03-01T00:00:00|00:30:00|NODE_FAIL|cpu=8,gres/gpu=0,mem=5G,node=1||1\n");
+  CHECK(trace.bad_rows.total == 0);
+  std::string gpus;
+  for (const TraceJob& job : trace.jobs)
+    gpus += job.id + ":" + std::to_string(job.gpus_per_worker * job.workers.value_or(1)) + " ";
+  CHECK(gpus == "1:2 2:2 3:2 4:2048 5:2 6:4 7:3 8_3:1 9+0:1 9+1:2 10:0 ");
+  REQUIRE(trace.jobs.size() == 11);
+  CHECK(trace.jobs[4].duration_ms == ((4 * 24 + 4) * 3600 + 5 * 60 + 6) * std::int64_t{1000});
 }
 
 TEST_CASE("nodes: native, openb and Philly; a silent node is a bad row unless its size is given") {

@@ -61,11 +61,14 @@ std::int64_t memory_of_node(Row& row, std::string_view column) {
   return stated.value_or(kUnstatedNodeMemMib);
 }
 
+void take_any_model(Row& row, const TraceJob& job) {
+  if (job.gpus_per_worker > 0 && job.gpu_models.empty())
+    row.take_default("GPU model of a job not stated: any model will do");
+}
+
 void add_if_sound(Row& row, TraceJob job, RowSink& sink) {
   if (row.first_fault()) return;
-  if (job.gpus_per_worker > 0 && job.gpu_models.empty()) {
-    row.take_default("GPU model of a job not stated: any model will do");
-  }
+  take_any_model(row, job);
   sink.add(std::move(job), row.defaults());
 }
 

@@ -24,6 +24,9 @@ std::int64_t memory_of_worker(Row& row, std::string_view column);
 std::int64_t cpu_of_node(Row& row, std::string_view column);
 std::int64_t memory_of_node(Row& row, std::string_view column);
 
+// A job without a stated model may run on any model: takes that default.
+void take_any_model(Row& row, const TraceJob& job);
+
 // Adds the job or node and the defaults that it took, unless its row has a fault. A job without a stated model may run
 // on any model.
 void add_if_sound(Row& row, TraceJob job, RowSink& sink);

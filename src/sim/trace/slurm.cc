@@ -1,7 +1,8 @@
 // Slurm's accounting as `sacct --parsable2` prints it: fields between bars, no quoting, a header line, any choice and
 // order of fields (slurm.schedmd.com/sacct.html). Needed: JobID, Submit and one of ReqTRES and AllocTRES. What was
 // asked for (ReqTRES) goes before what was given (AllocTRES). A job is the line without a step in its id ("17", "17_3",
-// "17+1"); steps ("17.batch") are left out, and so are jobs that never started or still run.
+// "17+1"); steps ("17.batch") are left out, and so are jobs that never started or still run. A job that was requeued
+// has a line for each attempt (sacct --duplicates): the last says how it ended, and the run times are added up.
 
 #include <algorithm>
 #include <map>
@@ -96,7 +97,8 @@ std::optional<std::int64_t> run_time(Row& row) {
   const auto start = date_of(row, "Start");
   const auto end = date_of(row, "End");
   if (!start || !end) return std::nullopt;
-  if (*end < *start) row.fault("End", "before Start");
+  if (*end < *start) row.fault("End", "before Start; over a change of clocks only Elapsed says how long it ran");
+  row.take_default("run time (Elapsed) not stated: End less Start, an hour off where clocks changed between");
   return *end - *start;
 }
 
@@ -128,7 +130,52 @@ void set_request(Row& row, const Tres& tres, TraceJob& job) {
   job.gpu_models = tres.gpu_types;
 }
 
-void read_slurm_job(Row& row, RowSink& sink) {
+// The jobs read so far, each with its attempts so far as one.
+class SlurmJobs {
+ public:
+  void add_attempt(TraceJob attempt, const std::vector<std::string_view>& defaults, RowSink& sink) {
+    const auto [known, fresh] = by_id_.emplace(attempt.id, jobs_.size());
+    if (fresh) {
+      jobs_.push_back({std::move(attempt), defaults, false});
+      return;
+    }
+    Job& job = jobs_[known->second];
+    if (attempt.user != job.whole.user || attempt.tenant != job.whole.tenant)
+      return sink.bad_row(attempt.line, "a job id that an earlier row has, of another user or account");
+    const std::int64_t run_ms = job.whole.duration_ms.value_or(0) + attempt.duration_ms.value_or(0);
+    if (run_ms > kMaxTimeMs) return sink.bad_row(attempt.line, "all attempts of the job: over a thousand years");
+    job.whole.duration_ms = run_ms;
+    job.whole.status = attempt.status;
+    job.whole.submit_ms = std::min(job.whole.submit_ms, attempt.submit_ms);
+    job.requeued = true;
+  }
+
+  void give(RowSink& sink) {
+    for (Job& job : jobs_) {
+      if (sink.stopped()) return;
+      const std::string& status = job.whole.status;
+      if (status == "RUNNING" || status == "PENDING" || status == "SUSPENDED") {
+        sink.leave_out("Slurm jobs that had not ended");
+      } else if (job.whole.duration_ms.value_or(0) == 0) {
+        sink.leave_out("Slurm jobs that never ran");
+      } else {
+        if (job.requeued) job.defaults.push_back("job was requeued: the run times of its attempts are added up");
+        sink.add(std::move(job.whole), job.defaults);
+      }
+    }
+  }
+
+ private:
+  struct Job {
+    TraceJob whole;
+    std::vector<std::string_view> defaults;
+    bool requeued = false;
+  };
+  std::vector<Job> jobs_;  // in the order of their first rows
+  std::map<std::string, std::size_t> by_id_;
+};
+
+void read_slurm_job(Row& row, SlurmJobs& jobs, RowSink& sink) {
   const std::string id = row.need_name("JobID");
   if (id.find('.') != std::string::npos) return sink.leave_out("Slurm job steps");
   if (id.find('[') != std::string::npos) return sink.leave_out("Slurm array elements that never started");
@@ -152,18 +199,20 @@ void read_slurm_job(Row& row, RowSink& sink) {
   }
   set_request(row, tres, job);
   if (row.first_fault()) return;
-  if (job.status == "RUNNING" || job.status == "PENDING" || job.status == "SUSPENDED") {
-    return sink.leave_out("Slurm jobs that had not ended");
-  }
-  if (job.duration_ms.value_or(0) == 0) return sink.leave_out("Slurm jobs that never ran");
-  add_if_sound(row, std::move(job), sink);
+  take_any_model(row, job);
+  jobs.add_attempt(std::move(job), row.defaults(), sink);
 }
 
 }  // namespace
 
 Result<void> read_slurm_jobs(std::string_view text, RowSink& sink) {
   const CsvDialect dialect{.delimiter = '|', .quotes = false, .max_row_bytes = sink.options().max_row_bytes};
-  auto read = read_table(text, dialect, sink, read_slurm_job);
+  SlurmJobs jobs;
+  auto read = read_table(text, dialect, sink, [&](Row& row, RowSink& into) { read_slurm_job(row, jobs, into); });
+  if (read) {
+    jobs.give(sink);
+    read = sink.status();
+  }
   if (read) sink.start_at_first_submission();
   return read;
 }
