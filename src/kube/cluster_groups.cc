@@ -240,6 +240,9 @@ TaskGroup Cluster::Impl::task_group_of(const Pod& pod) const {
   const PodWish& wish = pod.object.wish;
   TaskGroup group;
   group.request = pod.object.request;
+  // A pod without requests is placed as kube-scheduler does. A task asks for something: the least that there is.
+  if (group.request.gpus == 0 && group.request.cpu_milli == 0 && group.request.memory_mib == 0)
+    group.request.cpu_milli = 1;
   group.command = {"pod/" + shown(pod.object.name_space, 80) + "/" + shown(pod.object.name, 253)};
   group.node_selector = wish.node_selector;
   const Labels attaching = attaching_labels(pod);
@@ -270,6 +273,14 @@ std::optional<JobSpec> Cluster::Impl::spec_of(const std::string& name, const std
   why.reason = "QueueNotAllowed";
   const std::string queue = queue_of(first, why.text);
   if (!why.text.empty()) return {};
+  for (const Pod* pod : pods) {
+    if (pod->object.wish.queue.empty() || queue_of(*pod, why.text) == queue) continue;
+    if (why.text.empty())
+      why.text = "the pods of its group name two queues: " + shown(first.object.name, 253) + " is for '" + queue +
+                 "', " + shown(pod->object.name, 253) + " names '" + shown(pod->object.wish.queue, 80) +
+                 "'; a group is charged in one queue, so give all its pods the same";
+    return {};
+  }
   why = {"PriorityClassNotAllowed", why_not_its_class(first)};
   if (!why.text.empty()) return {};
   const PodWish& wish = first.object.wish;

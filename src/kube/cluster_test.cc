@@ -119,6 +119,40 @@ TEST_CASE("a gang is submitted when all of its pods are there") {
   CHECK_EQ(api.node_of("b"), "n2");
 }
 
+TEST_CASE("a group whose pods name two queues does not start, and is told so") {
+  Fixture api;
+  const std::string gang = kGang;
+  api.pod("a", 1, gang + R"(,"berth.dev/queue":"research.nlp")");
+  api.pod("b", 1, gang + R"(,"berth.dev/queue":"product.web")");
+  api.settle();
+  CHECK(api.jobs().empty());
+  for (const char* pod : {"a", "b"})
+    CHECK_NE(
+        api.told(pod).find("the pods of its group name two queues: a is for 'research/nlp', b names 'product.web'"),
+        std::string::npos);
+}
+
+TEST_CASE("a pod that names no queue is of the queue that its group names") {
+  Fixture api;
+  const std::string gang = kGang;
+  api.pod("a", 1, gang + R"(,"berth.dev/queue":"product.web")");
+  api.pod("b", 1, gang);
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 1);
+  CHECK_EQ(api.jobs()[0].spec.queue, "product/web");
+}
+
+TEST_CASE("a pod without requests is a job of the least that there is") {
+  Fixture api;
+  api.pod("idle", 0);
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 1);
+  const TaskRequest& request = api.jobs()[0].spec.groups[0].request;
+  CHECK_EQ(request.gpus, 0);
+  CHECK_EQ(request.cpu_milli, 1);
+  CHECK_EQ(request.memory_mib, 0);
+}
+
 TEST_CASE("pods of a gang that ask for different things are groups of tasks, and each gets a place of its kind") {
   Fixture api;
   api.pod("worker", 8, kGang);
