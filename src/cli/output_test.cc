@@ -210,6 +210,15 @@ TEST_CASE("when: words and times of day are of the reader's zone") {
   CHECK(at("3 days ago") == "2026-03-26T20:30:00.000Z");
   CHECK(at("in 1 hour") == "2026-03-29T21:30:00.000Z");
   CHECK(clock_text("2026-03-29T20:30:00.000Z") == "2026-03-29 22:30:00+02:00");
+  CHECK(at("2027-03-28 02:30") ==
+        "'2027-03-28 02:30': the clocks of this zone skip that time; give another, such as "
+        "2027-03-28T01:30:00.000Z (2027-03-28 03:30:00+02:00)");
+  CHECK(at("2027-03-28 03:00") == "2027-03-28T01:00:00.000Z");
+  CHECK(at("2027-10-31 02:30") ==
+        "'2027-10-31 02:30': the clocks of this zone show that time twice; give 2027-10-31T00:30:00.000Z "
+        "(2027-10-31 02:30:00+02:00) or 2027-10-31T01:30:00.000Z (2027-10-31 02:30:00+01:00)");
+  CHECK(at("2027-10-31 03:00") == "2027-10-31T02:00:00.000Z");
+  CHECK(at("02:30").find("skip that time") != std::string::npos);  // of this very day
   if (before == nullptr)
     ::unsetenv("TZ");
   else

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "model/document/quantity.h"
 
@@ -58,40 +59,73 @@ std::optional<int> time_of_day_s(std::string_view text) {
   return parts == 2 ? total * 60 : total;
 }
 
-// So many days from the day of `now` in the reader's zone, at this time of day.
-Timestamp local_time(Timestamp now, int days, int second_of_day) {
-  const std::time_t seconds = now.ms / 1000;
-  std::tm day{};
-  ::localtime_r(&seconds, &day);
-  day.tm_mday += days;
-  day.tm_hour = second_of_day / 3600;
-  day.tm_min = second_of_day / 60 % 60;
-  day.tm_sec = second_of_day % 60;
-  day.tm_isdst = -1;
-  return Timestamp{std::int64_t{::mktime(&day)} * 1000};
+// A day and a time of day as the clocks of the reader's zone show it.
+struct WallTime {
+  std::int64_t day = 0;  // since 1970-01-01
+  int second = 0;
+  std::int64_t as_utc_s() const { return day * 86'400 + second; }
+};
+
+std::tm local_clock(std::int64_t second) {
+  const std::time_t at = second;
+  std::tm local{};
+  ::localtime_r(&at, &local);
+  return local;
+}
+
+std::int64_t shown_at(std::int64_t second) { return second + local_clock(second).tm_gmtoff; }
+
+// The seconds at which the clocks show the time: one, none where they skip it, two where they show it twice.
+std::vector<std::int64_t> seconds_of(const WallTime& time) {
+  const std::int64_t utc = time.as_utc_s();
+  std::vector<std::int64_t> seconds;
+  for (const std::int64_t around : {utc - 86'400, utc + 86'400}) {
+    const std::int64_t second = utc - local_clock(around).tm_gmtoff;
+    const bool known = std::find(seconds.begin(), seconds.end(), second) != seconds.end();
+    if (!known && shown_at(second) == utc) seconds.push_back(second);
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds;
+}
+
+std::string both_ways(std::int64_t second) {
+  const std::string iso = to_iso8601(Timestamp{second * 1000});
+  return iso + " (" + clock_text(iso) + ")";
+}
+
+// A day that is named without a time of day begins at midnight, or where its clocks first show it.
+Result<Timestamp> instant_of(const WallTime& time, bool whole_day, std::string_view text) {
+  const std::vector<std::int64_t> seconds = seconds_of(time);
+  if (seconds.size() == 1 || (whole_day && !seconds.empty())) return Timestamp{seconds.front() * 1000};
+  const std::string shown = "'" + std::string(text.substr(0, 80)) + "': ";
+  if (!seconds.empty())
+    return invalid(shown + "the clocks of this zone show that time twice; give " + both_ways(seconds.front()) + " or " +
+                   both_ways(seconds.back()));
+  // The clocks go on from here: where they skip the time, it is shown later by as much as they skip.
+  const std::int64_t later = time.as_utc_s() - local_clock(time.as_utc_s() - 86'400).tm_gmtoff;
+  if (whole_day) return Timestamp{later * 1000};
+  return invalid(shown + "the clocks of this zone skip that time; give another, such as " + both_ways(later));
+}
+
+WallTime wall_time(Timestamp now, int days, int second_of_day) {
+  const std::int64_t shown = shown_at(now.ms / 1000);
+  return {shown / 86'400 + days, second_of_day};
 }
 
 // "yesterday 18:00", "18:00", "2026-11-21 18:00", in the reader's zone.
-std::optional<Timestamp> day_and_time(std::string_view text, Timestamp now) {
-  if (const auto second = time_of_day_s(text)) return local_time(now, 0, *second);
+std::optional<Result<Timestamp>> day_and_time(std::string_view text, Timestamp now) {
+  if (const auto second = time_of_day_s(text)) return instant_of(wall_time(now, 0, *second), false, text);
   std::string_view rest = text;
   const std::string_view word = take_word(rest);
   const auto second = rest.empty() ? std::optional(0) : time_of_day_s(rest);
   if (!second) return std::nullopt;
   constexpr std::pair<std::string_view, int> kDays[] = {{"yesterday", -1}, {"today", 0}, {"tomorrow", 1}};
   for (const auto& [day, days] : kDays) {
-    if (word == day) return local_time(now, days, *second);
+    if (word == day) return instant_of(wall_time(now, days, *second), rest.empty(), text);
   }
   const auto date = word.size() == 10 && !rest.empty() ? from_iso8601(word) : std::nullopt;
   if (!date || date->is_never()) return std::nullopt;
-  const std::time_t midnight = date->ms / 1000;
-  std::tm day{};
-  ::gmtime_r(&midnight, &day);
-  day.tm_hour = *second / 3600;
-  day.tm_min = *second / 60 % 60;
-  day.tm_sec = *second % 60;
-  day.tm_isdst = -1;
-  return Timestamp{std::int64_t{::mktime(&day)} * 1000};
+  return instant_of({date->ms / 86'400'000, *second}, false, text);
 }
 
 }  // namespace
@@ -111,8 +145,8 @@ Result<Timestamp> parse_when(std::string_view text, Timestamp now) {
     if (const auto seconds = span_s(text.substr(3))) return now + *seconds * 1000;
   } else if (const auto time = from_iso8601(text); time && !time->is_never()) {
     return *time;
-  } else if (const auto local = day_and_time(text, now)) {
-    return *local;
+  } else if (auto local = day_and_time(text, now)) {
+    return *std::move(local);
   }
   return invalid(
       "'" + std::string(text.substr(0, 80)) +

@@ -17,7 +17,8 @@ Timestamp clock_now();
 // - ISO 8601, of UTC: "2026-11-21", "2026-11-21T08:15:30Z";
 // - "now", and a span before or after it: "-24h", "+2h", "2h ago", "3 days ago", "in 2h";
 // - in the zone of the reader: "18:00" (today), "today", "yesterday", "tomorrow", each alone (midnight) or with a time
-//   of day: "yesterday 18:00"; "2026-11-21 18:00".
+//   of day: "yesterday 18:00"; "2026-11-21 18:00". A time that the clocks skip or show twice is refused, with the
+//   instants that may be meant.
 Result<Timestamp> parse_when(std::string_view text, Timestamp now);
 // The same time as ISO 8601; "" for "".
 Result<std::string> iso_when(const std::string& text, Timestamp now);

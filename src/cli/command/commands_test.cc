@@ -303,6 +303,14 @@ TEST_CASE("job: a service runs in its replicas and has no attempt of its own") {
   CHECK(outcome.out.find("attempt") == std::string::npos);
 }
 
+TEST_CASE("job: shows the instants before which it does not start and until which it is wanted") {
+  const auto outcome = outcome_of(JobViewOptions{{}, "7"}, {ok(R"({"id": 7, "name": "train", "phase": "finished",
+    "spec": {"tasks": 1, "earliest_start": "2027-03-28T01:30:00.000Z", "deadline": "2027-03-29T06:00:00.000Z"}})")});
+  REQUIRE(outcome.code);
+  CHECK(outcome.out.find("  not before  2027-03-28 01:30:00Z\n") != std::string::npos);
+  CHECK(outcome.out.find("  due         2027-03-29 06:00:00Z\n") != std::string::npos);
+}
+
 TEST_CASE("job: of a finished one the last saved step has no time") {
   const auto outcome = outcome_of(JobViewOptions{{}, "7"}, {ok(R"({"id": 7, "name": "train", "phase": "finished",
     "outcome": "succeeded", "checkpoint": {"step": 12}})")});

@@ -122,6 +122,8 @@ std::string heading(const Json& job, Timestamp now) {
   }
   fact(out, "driven", utilization_words(job));
   fact(out, "time limit", show(spec, "time_limit"));
+  fact(out, "not before", clock_text(show(spec, "earliest_start")));
+  fact(out, "due", clock_text(show(spec, "deadline")));
   if (has(job, "reservation")) {
     const Json& reservation = at(job, "reservation");
     const bool slipped = show(reservation, "start") != show(reservation, "first_start");
