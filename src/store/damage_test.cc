@@ -429,5 +429,29 @@ TEST_CASE("swapped pages of the history are refused, and the check comes to its 
   CHECK(report.error().message.find("it stands behind row") != std::string::npos);
 }
 
+TEST_CASE("nothing is appended once a file of the log was removed or replaced under it") {
+  for (const char* name : {"log.db", "log.db-wal"}) {
+    for (const bool is_replaced : {false, true}) {
+      CAPTURE(name);
+      CAPTURE(is_replaced);
+      const TemporaryDirectory directory;
+      const auto log = opened(directory.path());
+      const std::uint64_t epoch = log->take_epoch().value();
+      append_records(*log, epoch, 3);
+      const std::string bytes = file_bytes(directory.path() / name);
+      std::filesystem::rename(directory.path() / name, directory.path() / "aside");
+      if (is_replaced) write_file(directory.path() / name, bytes);
+      for (int again = 0; again < 2; ++again) {
+        const auto appended = log->append(epoch, 4, records_from(epoch, 4, 1));
+        REQUIRE_FALSE(appended);
+        CHECK(appended.error().code == ErrorCode::kIo);
+        CHECK(appended.error().message.find(std::string(name) + (is_replaced ? " was replaced" : " was removed")) !=
+              std::string::npos);
+      }
+      CHECK(log->last().seq == 3);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace berth::store

@@ -93,6 +93,11 @@ Result<void> SqliteLog::open_for_writing() {
   // and syncs those bytes again before anything is built on them.
   if (auto ok = move_wal(true); !ok) return ok;
   if (auto ok = head_file_.write({extent_.head.seq, extent_.head.hash}); !ok) return ok;
+  for (const char* suffix : {"", "-wal"}) {
+    auto file = FileInPlace::note(directory_ / (std::string(kDatabase) + suffix));
+    if (!file) return file.error();
+    files_.push_back(std::move(*file));
+  }
   return sync_directory(directory_);
 }
 
@@ -179,9 +184,21 @@ Result<void> SqliteLog::append(std::uint64_t epoch, std::uint64_t first_seq, std
   return {};
 }
 
+// Nothing may be acknowledged that went to a file which the next start does not find.
+Result<void> SqliteLog::check_in_place() {
+  for (const FileInPlace& file : files_) {
+    if (auto ok = file.check(); !ok) {
+      disk_.note_failure(ok.error().message);
+      return disk_.failure();
+    }
+  }
+  return {};
+}
+
 // After a commit: writes the head file, moves the write-ahead log if it is due, and shows the new end.
 Result<void> SqliteLog::moved_to(const Extent& extent) {
   if (disk_.failed()) return disk_.failure();  // SQLite does not report every failure
+  if (auto ok = check_in_place(); !ok) return ok;
   if (auto ok = head_file_.write({extent.head.seq, extent.head.hash}); !ok) return ok;
   if (writer_->wal_is_due(options_.wal_pages)) {
     if (auto ok = move_wal(false); !ok) return ok;

@@ -10,6 +10,7 @@
 #include "store/checkpoint_files.h"
 #include "store/data_directory.h"
 #include "store/disk.h"
+#include "store/file_in_place.h"
 #include "store/head_file.h"
 #include "store/log.h"
 #include "store/shim_vfs.h"
@@ -70,6 +71,7 @@ class SqliteLog : public Log {
   Result<void> usable() const;
   Error broken(const Error& error);
   Result<void> moved_to(const Extent& extent);
+  Result<void> check_in_place();
   Result<void> move_wal(bool everything);
   Result<void> may_cut_before(std::uint64_t seq) const;
   Extent extent() const;
@@ -81,6 +83,7 @@ class SqliteLog : public Log {
   ShimVfs vfs_;
   HeadFile head_file_;
   std::unique_ptr<SqliteWriter> writer_;  // null for a read-only log
+  std::vector<FileInPlace> files_;        // those that the writer has open
   std::unique_ptr<SqliteReader> reader_;
   std::vector<std::string> warnings_;
   HashChain chain_;
