@@ -636,7 +636,7 @@ void Declarations::declare_binding(const char* name, bool grant, const char* say
   auto bind = std::make_shared<BindOptions>();
   bind->grant = grant;
   CLI::App& binding = command("Cluster", name, says, example, bind);
-  binding.add_option("SUBJECT", bind->subject, "user:NAME, group:NAME, token:NAME or cert:NAME");
+  binding.add_option("SUBJECT", bind->subject, "user:NAME, group:ISSUER:NAME, token:NAME or cert:NAME");
   std::vector<std::string> roles;
   for (const std::string_view role : EnumNames<Role>::kNames) roles.emplace_back(role);
   one_of(binding.add_option("ROLE", bind->role, "the role"), roles);

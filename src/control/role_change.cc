@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/group_subject.h"
+
 namespace berth::control {
 
 namespace {
@@ -11,7 +13,25 @@ using state::State;
 constexpr std::size_t kMostGranted = 50'000;
 constexpr std::size_t kMostBlocked = 10'000;
 
-bool is_admin(const RoleBinding& binding) { return binding.role == Role::kAdmin && binding.queue.empty(); }
+constexpr std::string_view kToken = "token:";
+
+// Returns true if a request can come from the subject: not from a group without an issuer, nor from a token that was
+// not created, has ended or is about to be revoked. The token in the data directory is root's, who can administer
+// anyway.
+bool has_source(const State& state, Timestamp now, const std::string& subject, const std::string& revoked) {
+  if (is_group_of_nobody(subject)) return false;
+  if (!subject.starts_with(kToken)) return true;
+  const auto token = state.tokens().find(subject.substr(kToken.size()));
+  return token != state.tokens().end() && token->second.expires > now && subject != revoked;
+}
+
+// Returns true if somebody has the role admin at the root by one of the bindings.
+bool has_bound_admin(const State& state, Timestamp now, const std::vector<RoleBinding>& bindings,
+                     const std::string& revoked) {
+  return std::any_of(bindings.begin(), bindings.end(), [&](const RoleBinding& binding) {
+    return binding.role == Role::kAdmin && binding.queue.empty() && has_source(state, now, binding.subject, revoked);
+  });
+}
 
 // Returns true if a token that is good is an admin's.
 bool has_admin_token(const State& state, Timestamp now, const std::string& blocked) {
@@ -25,13 +45,14 @@ bool has_admin_token(const State& state, Timestamp now, const std::string& block
   });
 }
 
+// Returns true if somebody can administer by these bindings or by a token of its own, without the subject that is out.
+bool has_admin(const State& state, Timestamp now, const std::vector<RoleBinding>& bindings, const std::string& out) {
+  return has_bound_admin(state, now, bindings, out) || has_admin_token(state, now, out);
+}
+
 // Refuses a change after which nobody has the role admin at the root, if somebody has it now.
-Result<void> check_admins(const std::vector<RoleBinding>& before, const std::vector<RoleBinding>& after,
-                          bool token_before, bool token_after) {
-  const auto any = [](const std::vector<RoleBinding>& bindings) {
-    return std::any_of(bindings.begin(), bindings.end(), is_admin);
-  };
-  if (any(after) || token_after || !(any(before) || token_before)) return {};
+Result<void> check_admins(bool before, bool after) {
+  if (after || !before) return {};
   return conflict(
       "that would leave nobody able to administer but root of the server's machine; grant the role admin at / to "
       "another subject first");
@@ -39,7 +60,6 @@ Result<void> check_admins(const std::vector<RoleBinding>& before, const std::vec
 
 // Token admin lies in the data directory.
 bool names_no_token(const State& state, const std::string& subject) {
-  constexpr std::string_view kToken = "token:";
   if (!subject.starts_with(kToken)) return false;
   const std::string name = subject.substr(kToken.size());
   return name != "admin" && !state.tokens().contains(name);
@@ -76,8 +96,10 @@ Result<Reply> revoke(Batch& batch, const BindRole& command) {
   }
   std::vector<RoleBinding> after = state.bindings();
   std::erase(after, command.binding);
-  const bool token = has_admin_token(state, batch.now(), {});
-  if (auto ok = check_admins(state.bindings(), after, token, token); !ok) return ok.error();
+  if (auto ok =
+          check_admins(has_admin(state, batch.now(), state.bindings(), {}), has_admin(state, batch.now(), after, {}));
+      !ok)
+    return ok.error();
   batch.emit(RoleBound{command.binding, false, command.user});
   return Reply{};
 }
@@ -87,6 +109,8 @@ Result<Reply> revoke(Batch& batch, const BindRole& command) {
 Result<Reply> bind_role(Batch& batch, const BindRole& command) {
   if (const std::string wrong = mistake_in_subject(command.binding.subject); !wrong.empty())
     return invalid("subject '" + command.binding.subject.substr(0, 80) + "': " + wrong);
+  if (command.bound && is_group_of_nobody(command.binding.subject))
+    return invalid("subject '" + command.binding.subject.substr(0, 80) + "': " + std::string(kGroupRule));
   if (command.bound && names_no_token(batch.state(), command.binding.subject))
     return not_found("there is no " + command.binding.subject.substr(0, 80) +
                      ", and the next token of that name would have the role; create it first (berth token create)");
@@ -110,8 +134,8 @@ Result<Reply> block_subject(Batch& batch, const BlockSubject& command) {
       return conflict("the access of " + std::to_string(kMostBlocked) + " subjects is ended already; lift some");
     std::vector<RoleBinding> after = state.bindings();
     std::erase_if(after, [&](const RoleBinding& binding) { return binding.subject == command.subject; });
-    if (auto ok = check_admins(state.bindings(), after, has_admin_token(state, batch.now(), {}),
-                               has_admin_token(state, batch.now(), command.subject));
+    if (auto ok = check_admins(has_admin(state, batch.now(), state.bindings(), {}),
+                               has_admin(state, batch.now(), after, command.subject));
         !ok)
       return ok.error();
   }
@@ -125,8 +149,8 @@ Result<void> check_admins_after(const Batch& batch, const RevokeToken& command) 
   const std::string subject = "token:" + command.name;
   std::vector<RoleBinding> after = state.bindings();
   std::erase_if(after, [&](const RoleBinding& binding) { return binding.subject == subject; });
-  return check_admins(state.bindings(), after, has_admin_token(state, batch.now(), {}),
-                      has_admin_token(state, batch.now(), subject));
+  return check_admins(has_admin(state, batch.now(), state.bindings(), {}),
+                      has_admin(state, batch.now(), after, subject));
 }
 
 Result<void> check_admins_after(const Batch& batch, const ApplyConfig& command) {
@@ -139,8 +163,7 @@ Result<void> check_admins_after(const Batch& batch, const ApplyConfig& command) 
   for (const auto& [binding, origin] : state.granted()) {
     if (!state.blocked().contains(binding.subject)) after.push_back(binding);
   }
-  const bool token = has_admin_token(state, batch.now(), {});
-  return check_admins(state.bindings(), after, token, token);
+  return check_admins(has_admin(state, batch.now(), state.bindings(), {}), has_admin(state, batch.now(), after, {}));
 }
 
 }  // namespace berth::control

@@ -104,6 +104,34 @@ TEST_CASE("the last token that can administer is revoked by the token in the dat
   CHECK_EQ(fleet.refusal(RevokeToken{"boss", "admin"}), "");
 }
 
+TEST_CASE("subjects that no request can come from do not count as administrators, and a group of nobody gets no role") {
+  RoleFleet fleet;
+  const RoleBinding ghosts{"group:ghosts", Role::kAdmin, ""};
+  const RoleBinding away{"token:away", Role::kAdmin, ""};
+  ClusterConfig config = fleet.config;
+  config.roles = {{"user:ada", Role::kAdmin, ""}, ghosts};
+  CHECK(fleet.refusal(ApplyConfig{config, "user:ada"}).find("nobody is ever in this group") != std::string::npos);
+  CHECK(fleet.refusal(BindRole{ghosts, true, "user:ada"}).find("group:ISSUER:NAME") != std::string::npos);
+  // As a log of an earlier release may have them.
+  Batch earlier(fleet.state, fleet.now);
+  for (const RoleBinding& binding : {ghosts, away}) earlier.emit(RoleBound{binding, true, "user:ada"});
+  const std::string refused = "that would leave nobody able to administer";
+  CHECK(fleet.refusal(BlockSubject{"user:ada", true, "user:ada"}).starts_with(refused));
+  ClusterConfig without = fleet.config;
+  without.roles.clear();
+  CHECK(fleet.refusal(ApplyConfig{without, "user:ada"}).starts_with(refused));
+  CHECK_EQ(fleet.refusal(BindRole{ghosts, false, "user:ada"}), "");  // it can be taken away again
+  TokenCreated token;
+  token.name = "away";
+  token.digest = std::string(64, 'a');
+  token.role = Role::kViewer;
+  token.as_user = "away";
+  token.expires = fleet.now + 600'000;
+  fleet.command(CreateToken{token});
+  CHECK_EQ(fleet.refusal(ApplyConfig{without, "user:ada"}), "");  // the token has the role by its binding
+  CHECK(fleet.refusal(RevokeToken{"away", "token:away"}).starts_with(refused));
+}
+
 TEST_CASE("the access of a subject is ended and lifted again; its roles stay bound meanwhile") {
   RoleFleet fleet;
   fleet.command(BindRole{kZoe, true, "user:bob"});

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "model/certificate_name.h"
 #include "model/gpu_model.h"
+#include "model/group_subject.h"
 #include "model/issued_name.h"
 #include "model/mig.h"
 #include "model/name.h"
@@ -421,7 +422,10 @@ void ConfigCheck::check_roles() {
   for (std::size_t i = 0; i < config_.roles.size(); ++i) {
     const RoleBinding& binding = config_.roles[i];
     const std::string words = "role of '" + binding.subject.substr(0, 80) + "'";
-    if (const std::string wrong = mistake_in_subject(binding.subject); !wrong.empty()) tell(words + ": " + wrong);
+    if (const std::string wrong = mistake_in_subject(binding.subject); !wrong.empty())
+      tell(words + ": " + wrong);
+    else if (is_group_of_nobody(binding.subject))
+      tell(words + ": " + std::string(kGroupRule));
     const auto same = [&](const QueueConfig& queue) { return queue.path == binding.queue; };
     if (!binding.queue.empty() && std::none_of(config_.queues.begin(), config_.queues.end(), same))
       tell(words + ": there is no queue '" + binding.queue.substr(0, 200) + "'");
@@ -439,7 +443,7 @@ std::string mistake_in_subject(const std::string& subject) {
   const std::string_view name = std::string_view(subject).substr(colon == std::string::npos ? 0 : colon + 1);
   if (kind == "cert") return well_formed_certificate_name(name) ? "" : std::string(kCertificateNameRule);
   if (kind != "user" && kind != "group" && kind != "token")
-    return "a subject is user:NAME, group:NAME, token:NAME or cert:NAME";
+    return "a subject is user:NAME, group:ISSUER:NAME, token:NAME or cert:NAME";
   if (well_formed_name(name) || (kind != "token" && well_formed_issued_subject(name))) return "";
   return std::string(kNameRule) + (kind == "token" ? "" : "; or ISSUER:NAME, as `berth whoami` shows it");
 }

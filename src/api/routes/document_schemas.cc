@@ -312,7 +312,7 @@ Schema config() {
   const Schema priority = closed(object("A priority class.", {{"value", priority_value("More goes first.")},
                                                               {"default?", boolean("For jobs that name none.")}}));
   const Schema role = closed(object("A subject has a role at a queue and at all queues below it.",
-                                    {{"subject", text("user:NAME, group:NAME or token:NAME.")},
+                                    {{"subject", text("user:NAME, group:ISSUER:NAME or token:NAME.")},
                                      {"role", word_of<Role>("Its role.")},
                                      {"queue?", text("The queue's path; absent: the root.")}}));
   return closed(object("The cluster as its operators write it (docs/configuration.md).",

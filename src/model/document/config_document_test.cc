@@ -64,7 +64,7 @@ ClusterConfig random_config(Random& random) {
   config.name = "demo-" + std::to_string(random.below(9));
   config.gpu_models = {{"H100", random.between(1, 3000), random.between(0, 100'000)}, {"a.b_c-9", 500, 0}};
   if (random.chance(700)) config.pools = {{"default", {}}, {"big", {"q1"}}};
-  if (random.chance(300)) config.roles = {{"group:nlp", Role::kLead, ""}, {"user:ada", Role::kAdmin, ""}};
+  if (random.chance(300)) config.roles = {{"group:corp:nlp", Role::kLead, ""}, {"user:ada", Role::kAdmin, ""}};
   if (config.pools.size() > 1) {
     if (random.chance(300)) config.pools[1].classes = {JobClass::kInference, JobClass::kDev};
     config.pools[1].burst = random.chance(300);

@@ -167,7 +167,7 @@ class ConfigReader {
           {"queue", [&](const Value& v) { binding.queue = v.string(); }},
       });
       if (binding.subject.empty())
-        body.refuse("a role needs a subject: user:NAME, group:NAME, token:NAME or cert:NAME");
+        body.refuse("a role needs a subject: user:NAME, group:ISSUER:NAME, token:NAME or cert:NAME");
       if (role == unset) body.refuse("a role needs its name, such as role: member");
       binding.role = static_cast<Role>(role == unset ? 0 : role);
       if (binding.subject.empty()) return;
