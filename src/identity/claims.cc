@@ -65,11 +65,18 @@ Result<void> check_times(const json::object& claims, const Issuer& issuer, Times
   return {};
 }
 
-// An address that the issuer has not verified may be anybody's.
-bool unverified_email(const json::object& claims, const Issuer& issuer) {
-  if (issuer.username_claim != "email") return false;
+// An address that the issuer has not verified may be anybody's. An issuer that does not say so has not verified it.
+Result<void> check_email(const json::object& claims, const Issuer& issuer) {
+  if (issuer.username_claim != "email") return {};
   const json::value* verified = claims.if_contains("email_verified");
-  return verified != nullptr && !(verified->is_bool() && verified->get_bool());
+  if (verified == nullptr)
+    return invalid(
+        "the token does not say that its email address is verified: it has no `email_verified`. Let the issuer put "
+        "that "
+        "claim into its tokens, or name users by another one (`username_claim`, as `sub`)");
+  if (!verified->is_bool() || !verified->get_bool())
+    return invalid("the token's email address is not verified by its issuer");
+  return {};
 }
 
 Result<void> read_names(const json::object& claims, const Issuer& issuer, Identity& identity) {
@@ -77,7 +84,7 @@ Result<void> read_names(const json::object& claims, const Issuer& issuer, Identi
   const std::string name = user == nullptr ? std::string() : text_of(*user);
   if (!well_formed_issued_name(name))
     return invalid("the token's claim `" + issuer.username_claim + "` is no name: " + std::string(kIssuedNameRule));
-  if (unverified_email(claims, issuer)) return invalid("the token's email address is not verified by its issuer");
+  if (auto ok = check_email(claims, issuer); !ok) return ok;
   identity.user = issuer.name + ":" + name;
   const json::value* groups = claims.if_contains(issuer.groups_claim);
   if (groups == nullptr || groups->is_null()) return {};

@@ -67,9 +67,13 @@ TEST_CASE("claims: a name must be one") {
   by_mail.username_claim = "email";
   CHECK(mentions(refusal_of(claims(), by_mail), "`email` is no name"));
   json::object mail = claims_with("email", "ada@example.com");
+  CHECK(mentions(refusal_of(mail, by_mail), "it has no `email_verified`"));
+  mail["email_verified"] = true;
   CHECK_EQ(refusal_of(mail, by_mail), "");
-  mail["email_verified"] = false;
-  CHECK(mentions(refusal_of(mail, by_mail), "not verified"));
+  for (const json::value& not_true : {json::value(false), json::value("true"), json::value(nullptr)}) {
+    mail["email_verified"] = not_true;
+    CHECK(mentions(refusal_of(mail, by_mail), "not verified"));
+  }
 }
 
 TEST_CASE("claims: groups are a list, one text, or absent; what cannot be bound is left out") {
