@@ -1,7 +1,6 @@
 #include "daemon/retention.h"
 
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "backend/local/local_backend.h"
+#include "executor/tree_walk.h"
 #include "model/document/quantity.h"
 
 namespace berth::daemon {
@@ -41,19 +41,6 @@ std::optional<Timestamp> finished_at(const store::Log& log, std::uint64_t job) {
   return rows->front().finished;
 }
 
-// Returns the size of the directory on disk. Symbolic links are not followed, because their targets are not removed
-// either.
-std::int64_t bytes_below(const fs::path& directory) {
-  std::int64_t bytes = 0;
-  std::error_code failure;
-  fs::recursive_directory_iterator entries(directory, fs::directory_options::skip_permission_denied, failure);
-  for (const fs::recursive_directory_iterator end; !failure && entries != end; entries.increment(failure)) {
-    struct stat status {};
-    if (::lstat(entries->path().c_str(), &status) == 0) bytes += std::int64_t{status.st_blocks} * 512;
-  }
-  return bytes;
-}
-
 std::int64_t pause_of(const KeepFinished& keep) {
   const std::int64_t longest = keep.bytes ? kPauseWithSizeS : kLongestPauseS;
   return keep.seconds ? std::clamp<std::int64_t>(*keep.seconds / 10, 1, longest) : longest;
@@ -79,18 +66,17 @@ void Leavings::look() {
     const auto job = job_of(entries->path());
     if (!job || left_.contains(*job)) continue;
     const auto finished = finished_at(log_, *job);
-    if (finished) left_[*job] = {*finished, keep_.bytes ? bytes_below(entries->path()) : 0};
+    if (finished) left_[*job] = {*finished, keep_.bytes ? executor::bytes_below(entries->path()) : 0};
   }
 }
 
 // A directory that cannot be removed is forgotten; the next sweep finds it again.
 bool Leavings::remove(std::uint64_t job) {
   left_.erase(job);
-  std::error_code refusal;
   const std::string directory = backend::job_dir(data_dir_, job);
-  fs::remove_all(directory, refusal);
-  if (refusal) spdlog::warn("cannot remove {}: {}", directory, refusal.message());
-  return !refusal;
+  const auto removed = executor::remove_tree(directory);
+  if (!removed) spdlog::warn("cannot remove {}: {}", directory, removed.error().message);
+  return removed.has_value();
 }
 
 std::size_t Leavings::sweep(Timestamp now) {

@@ -31,6 +31,7 @@
 #include "executor/record.h"
 #include "executor/state_file.h"
 #include "executor/supervisor_program.h"
+#include "executor/tree_walk.h"
 #include "model/exit_code.h"
 
 namespace berth::executor {
@@ -78,10 +79,7 @@ Descriptor wait_for_lock(const std::string& path) {
   return {};
 }
 
-void remove_tree(const std::string& path) {
-  std::error_code ignored;
-  std::filesystem::remove_all(path, ignored);
-}
+void discard(const std::string& path) { (void)remove_tree(path).has_value(); }
 
 std::vector<std::string> list_directory(const std::string& path) {
   std::vector<std::string> names;
@@ -234,7 +232,7 @@ void Executor::Impl::adopt() {
       task.marks = read_marks(task.directory);
       if (const auto grace_ms = find_stop(task.directory)) note_stop(task, *grace_ms);
     } else {
-      remove_tree(tasks_dir() + "/" + name);
+      discard(tasks_dir() + "/" + name);
     }
   }
 }
@@ -263,13 +261,13 @@ Result<void> Executor::Impl::start(const TaskLaunch& launch) {
 // The directory is filled under another name and appears by one rename: with its launch record, or not at all.
 Result<void> Executor::Impl::make_task_directory(const TaskLaunch& launch) {
   const std::string half = tasks_dir() + "/new-" + to_string(launch.key);
-  remove_tree(half);
+  discard(half);
   auto filled = fill_task_directory(half, launch);
   if (filled && ::rename(half.c_str(), directory_of(launch.key).c_str()) != 0) {
     filled = system_error("rename", half, errno);
   }
   if (!filled) {
-    remove_tree(half);
+    discard(half);
     return filled;
   }
   return sync_directory(tasks_dir());
@@ -285,7 +283,7 @@ Result<void> Executor::Impl::fill_task_directory(const std::string& directory, c
 void Executor::Impl::remove_task_directory(const TaskKey& key) {
   const std::string old = tasks_dir() + "/old-" + to_string(key);
   ::rename(directory_of(key).c_str(), old.c_str());
-  remove_tree(old);
+  discard(old);
 }
 
 // The supervisor inherits the locked descriptor, so a task that may run is never without its lock.
@@ -346,7 +344,7 @@ Result<void> Executor::Impl::give_command(const Task& task, const Command& comma
   if (!given && exists(directory)) {  // the task may have removed or replaced the directory of commands
     std::error_code ignored;
     const std::string commands = directory + "/commands";
-    if (!std::filesystem::is_directory(commands, ignored)) remove_tree(commands);
+    if (!std::filesystem::is_directory(commands, ignored)) discard(commands);
     if (make_directories(commands, 0700)) given = replace_state_file(directory + name, encode(command));
   }
   notify(directory + "/doorbell");

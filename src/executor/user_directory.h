@@ -13,9 +13,10 @@ namespace berth::executor {
 Result<void> make_passage(const std::string& path);
 
 // Creates the directory for the user alone (mode 0700), with missing parents that everybody may pass. If it exists, its
-// user may have changed since: then it and everything in it is given to the user. Files that have another name
-// elsewhere are left out, since a link to a file of root could be among them. Requires: this process is root, and no
-// other user may write the parent.
+// user may have changed since: then it and what is in it of the former user is given to the user. Nothing of any third
+// user is given, and no link is followed, whatever processes of the former user do meanwhile. Files that have another
+// name elsewhere are left out, since a link to a file of root could be among them. Requires: this process is root, and
+// no other user may write the parent. Error kUnavailable: something was moved meanwhile; another try may succeed.
 Result<void> give_directory(const std::string& path, const TaskUser& user);
 
 }  // namespace berth::executor

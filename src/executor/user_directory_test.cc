@@ -1,9 +1,12 @@
 #include "executor/user_directory.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <system_error>
+#include <thread>
 
 #include "executor/executor_fixture.h"
 
@@ -39,6 +42,8 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a directory is given whole, but for links an
   std::filesystem::create_directories(path("given/a"));
   std::ofstream(path("given/a/own")) << "x";
   std::filesystem::create_symlink(path("secret"), path("given/link"));
+  for (const char* name : {"given/a", "given/a/own", "given/link"})
+    CHECK(::lchown(path(name).c_str(), ann.uid, ann.gid) == 0);
   std::filesystem::create_hard_link(path("secret"), path("given/hard"));
   const TaskUser ben{52'001, 52'002};
   REQUIRE(give_directory(path("given"), ben).has_value());
@@ -50,6 +55,73 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a directory is given whole, but for links an
   CHECK(status_of(path("secret")).st_uid == 0);
   std::filesystem::create_symlink(path("given"), path("instead"));
   CHECK_FALSE(give_directory(path("instead"), ann).has_value());
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "only what is of the former user is given, as deep as it lies") {
+  if (::geteuid() != 0) return;  // only root gives files away
+  const TaskUser ann{52'000, 52'000};
+  const TaskUser ben{52'001, 52'001};
+  REQUIRE(give_directory(path("given"), ann).has_value());
+  const auto of_ann = [&](const std::string& name) { CHECK(::lchown(path(name).c_str(), ann.uid, ann.gid) == 0); };
+  // As if what was a directory when it was listed had become the way to one of root, or to one of a third user.
+  std::filesystem::create_directories(path("given/roots/deep"));
+  std::ofstream(path("given/roots/deep/shadow")) << "root's";
+  std::filesystem::create_directories(path("given/half"));
+  std::ofstream(path("given/half/rest")) << "x";
+  of_ann("given/half/rest");
+  CHECK(::lchown(path("given/half").c_str(), ben.uid, ben.gid) == 0);
+  std::string deep = "given";
+  for (int level = 0; level < 400; ++level) {
+    deep += "/d";
+    std::filesystem::create_directory(path(deep));
+    of_ann(deep);
+  }
+  rlimit few{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &few) == 0);
+  const rlimit before = few;
+  few.rlim_cur = 100;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const auto given = give_directory(path("given"), ben);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  REQUIRE(given.has_value());
+  CHECK(status_of(path("given")).st_uid == ben.uid);
+  CHECK(status_of(path(deep)).st_uid == ben.uid);
+  CHECK(status_of(path("given/half/rest")).st_uid == ben.uid);
+  for (const char* name : {"given/roots", "given/roots/deep", "given/roots/deep/shadow"}) {
+    CAPTURE(name);
+    CHECK(status_of(path(name)).st_uid == 0);
+  }
+}
+
+TEST_CASE_FIXTURE(ExecutorFixture, "what is given stays within the tree while its directories become links to root's") {
+  if (::geteuid() != 0) return;  // only root gives files away
+  const TaskUser ann{52'000, 52'000};
+  const TaskUser ben{52'001, 52'001};
+  std::filesystem::create_directories(path("roots/sub"));
+  for (const char* name : {"roots/shadow", "roots/sub/deep"}) std::ofstream(path(name)) << "root's";
+  for (int round = 0; round < 20; ++round) {
+    const std::string given = "given" + std::to_string(round);
+    REQUIRE(give_directory(path(given), ann).has_value());
+    for (int i = 0; i < 40; ++i) {
+      const std::string name = given + "/" + std::to_string(i);
+      std::filesystem::create_directories(path(name));
+      CHECK(::lchown(path(name).c_str(), ann.uid, ann.gid) == 0);
+    }
+    std::thread swapping([&] {
+      for (int i = 0; i < 40; ++i) {
+        std::error_code ignored;
+        const std::string name = path(given + "/" + std::to_string(i));
+        std::filesystem::rename(name, name + ".old", ignored);
+        std::filesystem::create_directory_symlink(path("roots"), name, ignored);
+      }
+    });
+    (void)give_directory(path(given), ben).has_value();
+    swapping.join();
+  }
+  for (const char* name : {"roots", "roots/shadow", "roots/sub", "roots/sub/deep"}) {
+    CAPTURE(name);
+    CHECK(status_of(path(name)).st_uid == 0);
+  }
 }
 
 TEST_CASE_FIXTURE(ExecutorFixture, "what a user cannot reach is named by its start") {
