@@ -29,6 +29,7 @@
 #include "executor/orphans.h"
 #include "executor/process.h"
 #include "executor/record.h"
+#include "executor/shared_memory.h"
 #include "executor/state_file.h"
 #include "executor/supervisor_program.h"
 #include "executor/tree_walk.h"
@@ -170,7 +171,8 @@ class Executor::Impl {
   Result<void> spawn_supervisor(Task& task, const Descriptor& lock);
   void reap_spawned();
   void look_at(Task& task, std::vector<Observation>& seen);
-  static void tell_exit(Task& task, const Exited& exited, std::vector<Observation>& seen);
+  void tell_exit(Task& task, const Exited& exited, std::vector<Observation>& seen);
+  void clean_up_after(uid_t uid) const;
   std::optional<Exited> read_exit_of(const Task& task) const;
   Result<void> give_command(const Task& task, const Command& command);
   void note_stop(Task& task, std::int64_t grace_ms);
@@ -449,6 +451,15 @@ void Executor::Impl::look_at(Task& task, std::vector<Observation>& seen) {
 void Executor::Impl::tell_exit(Task& task, const Exited& exited, std::vector<Observation>& seen) {
   seen.emplace_back(exited);
   task.exit_told = true;
+  if (task.marks.uid && capabilities_.other_users) clean_up_after(*task.marks.uid);
+}
+
+// The last task of a user takes with it what the kernel keeps for the user beyond its processes.
+void Executor::Impl::clean_up_after(uid_t uid) const {
+  const bool is_used = std::any_of(tasks_.begin(), tasks_.end(), [uid](const auto& entry) {
+    return entry.second.marks.uid == uid && !entry.second.exit_told;
+  });
+  if (!is_used && !has_processes(uid)) remove_shared_memory(uid);
 }
 
 std::optional<Exited> Executor::Impl::read_exit_of(const Task& task) const {

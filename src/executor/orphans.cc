@@ -54,6 +54,7 @@ TaskMarks read_marks(const std::string& task_dir) {
   if (const auto launch = read_launch(task_dir)) {
     marks.token = launch->token;
     marks.cgroups = name_task_cgroups(launch->places, to_string(launch->launch.key));
+    if (launch->launch.user && launch->launch.user->only_runs_tasks) marks.uid = launch->launch.user->uid;
   }
   const auto supervisor = read_supervisor(task_dir);
   if (!supervisor || supervisor->boot != boot_id()) return marks;

@@ -3,6 +3,9 @@
 // Processes that the ranks had started do not. They are found by their cgroup, by the token in their environment, by
 // their session, and by their ancestors.
 
+#include <sys/types.h>
+
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,7 @@ struct TaskMarks {
   std::string token;               // empty: unknown
   TaskCgroups cgroups;             // those that the task was started in
   std::vector<ProcessSeen> ranks;  // each has led a session; of this boot only
+  std::optional<uid_t> uid = {};   // by which nothing runs but tasks
 };
 
 // Reads the marks from the records of a task. What is missing or damaged is left empty.

@@ -50,7 +50,10 @@ std::string string_at(const json::object& object, std::string_view name) {
 }
 
 json::object encode_user(const TaskUser& user) {
-  return {{"uid", user.uid}, {"gid", user.gid}, {"name", user.name}, {"home", user.home}, {"shell", user.shell}};
+  json::object object{
+      {"uid", user.uid}, {"gid", user.gid}, {"name", user.name}, {"home", user.home}, {"shell", user.shell}};
+  if (user.only_runs_tasks) object["only_runs_tasks"] = true;
+  return object;
 }
 
 TaskUser decode_user(const json::object& object) {
@@ -59,6 +62,7 @@ TaskUser decode_user(const json::object& object) {
   user.name = string_at(object, "name");
   user.home = string_at(object, "home");
   user.shell = string_at(object, "shell");
+  user.only_runs_tasks = object.contains("only_runs_tasks");
   return user;
 }
 

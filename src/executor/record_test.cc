@@ -20,7 +20,7 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a launch record keeps every field, and bytes
   record.launch = shell(7, "printf '\xff\xfe \"quoted\" \n'");
   record.launch.env.emplace_back("EMPTY", "");
   record.launch.rank_env = {{{"RANK", "0"}}, {}};
-  record.launch.user = TaskUser{1, 2, "ann", "/home/ann", "/bin/sh"};
+  record.launch.user = TaskUser{1, 2, "ann", "/home/ann", "/bin/sh", true};
   record.launch.memory_limit_mib = 3;
   record.launch.cpu_milli = 4;
   record.launch.time_limit_ms = 5;

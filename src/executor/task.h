@@ -39,9 +39,10 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 struct TaskUser {
   uid_t uid = 0;
   gid_t gid = 0;
-  std::string name = {};   // USER and LOGNAME; empty: what the machine's list of users has for `uid`
-  std::string home = {};   // HOME; empty: likewise
-  std::string shell = {};  // SHELL; empty: likewise
+  std::string name = {};         // USER and LOGNAME; empty: what the machine's list of users has for `uid`
+  std::string home = {};         // HOME; empty: likewise
+  std::string shell = {};        // SHELL; empty: likewise
+  bool only_runs_tasks = false;  // nothing else on this machine runs by this uid: what its last task leaves is removed
 };
 
 struct TaskLaunch {

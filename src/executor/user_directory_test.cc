@@ -155,6 +155,28 @@ TEST_CASE_FIXTURE(ExecutorFixture, "what a user cannot reach is named by its sta
   CHECK(message_of(launch(4, {path("mine/plain")})).find("has not the right to") != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(ExecutorFixture,
+                  "the last task of a uid of tasks takes its shared memory with it, and no earlier one") {
+  auto& executor = open();
+  if (!executor.capabilities().other_users) return;
+  constexpr uid_t kUid = 52'345;
+  const std::string left = "/dev/shm/berth-test-" + std::to_string(::getpid());
+  const auto of_uid = [&](TaskLaunch task) {
+    task.user = TaskUser{kUid, kUid, "ann", "/", "/bin/sh", true};
+    REQUIRE(executor.start(task).has_value());
+    return task.key;
+  };
+  ::chmod(path(".").c_str(), 0777);
+  const TaskKey longer = of_uid(shell(1, "while [ ! -e go ]; do sleep 0.05; done"));
+  const TaskKey first = of_uid(shell(2, "mkdir -p " + left + "/in && echo x > " + left + "/in/file"));
+  wait_for_exit(first);
+  CHECK(std::filesystem::exists(left + "/in/file"));
+  std::ofstream(path("go")) << "";
+  wait_for_exit(longer);
+  CHECK_FALSE(std::filesystem::exists(left));
+  std::filesystem::remove_all(left);
+}
+
 TEST_CASE_FIXTURE(ExecutorFixture, "a task of another user has no right of root, and no way to it") {
   auto& executor = open();
   if (!executor.capabilities().other_users) return;
