@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "backend/local/master_port.h"
 #include "executor/cgroup.h"
 #include "executor/executor.h"
 #include "executor/task_log.h"
@@ -62,6 +63,10 @@ TaskExited exit_event(const executor::Exited& exited) {
   }
   event.message = exited.message;
   return event;
+}
+
+std::string attempt_dir(const std::string& data_dir, std::uint64_t job, std::uint32_t attempt) {
+  return job_dir(data_dir, job) + "/attempt-" + std::to_string(attempt);
 }
 
 class LocalBackend final : public Backend {
@@ -221,7 +226,8 @@ class LocalBackend final : public Backend {
     return executor::give_directory(launch.user->home, *launch.user);
   }
 
-  void on(const StartTask& start) {
+  void on(const StartTask& wanted) {
+    StartTask start = wanted;
     const executor::TaskKey key = executor_key(start.key);
     if (former_tasks_.contains(key) && !knows(key)) {
       refuse(start.key, ExitReason::kNodeLost, "its node is gone: this machine is node " + options_.node.name);
@@ -233,6 +239,11 @@ class LocalBackend final : public Backend {
     }
     if (!start.image.empty()) {  // an image is never replaced by a plain process
       refuse(start.key, ExitReason::kStartFailed, "this machine runs no containers, and the task has an image");
+      return;
+    }
+    const std::string port_file = attempt_dir(options_.data_dir, key.job, key.attempt) + "/master-port";
+    if (auto taken = knows(key) ? Result<void>() : take_master_port(start, port_file); !taken) {
+      refuse(start.key, ExitReason::kStartFailed, taken.error().message, kNodeShortCode);
       return;
     }
     const std::string checkpoints = checkpoint_dir(options_.data_dir, key.job);
@@ -299,7 +310,7 @@ std::string checkpoint_dir(const std::string& data_dir, std::uint64_t job) {
 std::string home_dir(const std::string& data_dir, std::uint64_t job) { return job_dir(data_dir, job) + "/home"; }
 
 std::string log_dir(const std::string& data_dir, std::uint64_t job, std::uint32_t attempt, std::uint32_t task) {
-  return job_dir(data_dir, job) + "/attempt-" + std::to_string(attempt) + "/task-" + std::to_string(task);
+  return attempt_dir(data_dir, job, attempt) + "/task-" + std::to_string(task);
 }
 
 Result<LogPart> read_local_log(const std::string& data_dir, const std::string& output_kept, const LogQuery& query) {
