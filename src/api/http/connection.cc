@@ -176,6 +176,8 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   void write_stream(std::string bytes);
   void tick_stream(Clock::time_point now);
   bool lost_access() const;
+  // Whose turn it is on threads that several clients share.
+  const std::string& client() const { return principal_.name.empty() ? accepted_.peer : principal_.name; }
   void end_stream();
 
   void linger();
@@ -493,8 +495,7 @@ void HttpConnection::handle() {
   Threads threads = admitted->route->threads;
   const bool has_token = admitted->route->access == Access::kToken;
   if (has_token && threads == Threads::kIo && !policy::may_do_everything(principal_)) threads = Threads::kReads;
-  const std::string& client = principal_.name.empty() ? accepted_.peer : principal_.name;
-  site_->run_on(threads, client, [site = site_, exchange = exchange_, admitted, has_token, peer = peer_] {
+  site_->run_on(threads, client(), [site = site_, exchange = exchange_, admitted, has_token, peer = peer_] {
     if (exchange->claimed()) return;  // the client has gone, or has waited too long
     if (has_token) {  // it may have ended, or lost a role, while the body was read or the request waited
       auto now = site->authenticator.identify(admitted->request.header("authorization"),
@@ -683,10 +684,11 @@ void HttpConnection::pump_stream() {
   if (!bytes.empty()) return write_stream(http_1_0_ ? std::move(bytes) : to_chunk(bytes));
   if (queue_->ended()) return end_stream();
   if (auto next_step = queue_->take_drained()) {
-    site_->stream_steps.post([step = std::move(next_step)] {
+    const auto pausing_step = [step = std::move(next_step)] {
       step();
       std::this_thread::sleep_for(kStepPause);
-    });
+    };
+    site_->stream_steps.post(pausing_step, client());
   }
 }
 

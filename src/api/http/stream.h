@@ -58,7 +58,7 @@ class Stream {
   // The callback must not hold the Stream itself.
   void on_close(std::function<void()> callback) const;
   // Called once at first, and then each time everything sent so far has been handed to the kernel; on a thread of the
-  // server that takes a step of one stream after the other, at low priority. It may block.
+  // server that takes a step of one client after the other, at low priority. It may block. Null ends the calls.
   void on_drained(std::function<void()> callback) const;
 
  private:

@@ -17,31 +17,17 @@ void Workers::post(std::function<void()> work, const std::string& client) {
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;
-    const auto [queue, fresh] = waiting_.try_emplace(client);
-    if (fresh) turns_.push_back(client);
-    queue->second.push_back(std::move(work));
+    waiting_.add(client, std::move(work));
   }
   ready_.notify_one();
 }
 
-std::function<void()> Workers::take_next() {
-  const auto queue = waiting_.find(turns_.front());
-  std::function<void()> work = std::move(queue->second.front());
-  queue->second.pop_front();
-  if (queue->second.empty())
-    waiting_.erase(queue);
-  else
-    turns_.push_back(turns_.front());
-  turns_.pop_front();
-  return work;
-}
-
 void Workers::stop() {
-  std::map<std::string, Queue> dropped;  // destroyed without the lock: it may post
+  Turns<std::function<void()>> dropped;  // destroyed without the lock: it may post
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    dropped.swap(waiting_);
+    std::swap(dropped, waiting_);
   }
   ready_.notify_all();
   for (std::thread& thread : threads_) {
@@ -59,7 +45,7 @@ void Workers::run(int nice) {
       std::unique_lock lock(mutex_);
       ready_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
       if (stopping_) return;
-      work = take_next();
+      work = waiting_.take();
     }
     work();
   }

@@ -1,17 +1,16 @@
 #pragma once
 // Threads beside the I/O threads, for work that may wait or compute for long: handlers of reads, and the steps of
-// streams that catch up. Clients take turns: one piece of work of each that has some, each client's in the order in
-// which it was posted. So a client that posts much waits for itself, and another waits for one piece of it.
+// streams that catch up. Clients take turns (turns.h).
 
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "api/http/turns.h"
 
 namespace berth::http {
 
@@ -29,15 +28,11 @@ class Workers {
   void stop();
 
  private:
-  using Queue = std::deque<std::function<void()>>;
-
   void run(int nice);
-  std::function<void()> take_next();  // requires: the lock is held, and something waits
 
   std::mutex mutex_;
   std::condition_variable ready_;
-  std::map<std::string, Queue> waiting_;  // by client; no queue is empty
-  std::deque<std::string> turns_;         // the clients of waiting_, next first
+  Turns<std::function<void()>> waiting_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -75,8 +75,10 @@ Result<EventPage> EventFeed::page_from(Seq from) {
   return page;
 }
 
+// A live feed has no steps: each would wait behind those of the feeds that catch up, and keep them waiting.
 bool EventFeed::go_live() {
   live_ = watched_ < next_;
+  if (live_) stream_.on_drained(nullptr);
   return live_;
 }
 

@@ -138,6 +138,19 @@ TEST_CASE("a filter that leaves out nearly everything still reaches the present"
   CHECK_EQ(sink->chunks.size(), beats);  // live: waits for events
 }
 
+TEST_CASE("a live feed takes no more steps, however much is sent") {
+  EventSource source;
+  for (int i = 0; i < 300; ++i) source.append();
+  const auto sink = std::make_shared<RecordedStream>();
+  EventFeed::start(source, http::Stream(sink, http::StreamFormat::kServerSentEvents), {}, 1);
+  CHECK(sink->has_step());
+  for (int i = 0; i < 5; ++i) sink->drain();
+  CHECK_FALSE(sink->has_step());
+  for (int i = 0; i < 9; ++i) source.append();
+  CHECK_FALSE(sink->has_step());
+  CHECK_EQ(ids_in(*sink), numbers(1, 309));
+}
+
 TEST_CASE("a stream by kind or job sends those events only") {
   EventSource source;
   for (int i = 0; i < 9; ++i) source.append();

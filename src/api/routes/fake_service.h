@@ -365,8 +365,9 @@ class RecordedStream : public http::StreamSink {
   void on_drained(std::function<void()> callback) override { on_drained_ = std::move(callback); }
 
   void drain() {
-    if (on_drained_) on_drained_();
+    if (const auto step = on_drained_) step();  // a copy: the step may take the call back
   }
+  bool has_step() const { return on_drained_ != nullptr; }
   void end() {
     if (std::exchange(closed, true)) return;
     for (const auto& callback : on_close_) callback();
