@@ -13,7 +13,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <utility>
+
+#include "base/socket_table.h"
 
 namespace berth::http {
 namespace {
@@ -30,20 +34,46 @@ std::string text_of(const tcp::endpoint& endpoint) {
   return (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(endpoint.port());
 }
 
-Error cannot_listen(const std::string& where, std::string_view doing) {
-  return {ErrorCode::kIo, "cannot listen on " + where + ": " + std::string(doing) + ": " + std::strerror(errno)};
+Error cannot_listen(const std::string& where, std::string_view doing, int reason = errno) {
+  return {ErrorCode::kIo, "cannot listen on " + where + ": " + std::string(doing) + ": " + std::strerror(reason)};
+}
+
+SocketAddress bytes_of(const asio::ip::address& address) {
+  return address.is_v4() ? mapped_address(address.to_v4().to_bytes()) : address.to_v6().to_bytes();
+}
+
+// Returns who listens where this server wants to: " (uid 50003 listens there ...". Two that overlap: one may be on all
+// addresses.
+std::string holder_of(const tcp::endpoint& wanted) {
+  const SocketAddress address = bytes_of(wanted.address());
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream file(table, std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    for (const SocketRow& row : parse_socket_table(text)) {
+      const bool overlaps = is_reached_by(row.local, address) || is_reached_by(address, row.local);
+      if (!row.listens || row.local_port != wanted.port() || !overlaps) continue;
+      const std::string who = "a process of uid " + std::to_string(row.uid) + " listens there";
+      if (row.uid == 0 || row.uid == ::geteuid()) return who + "; choose another port, or 0 for a free one";
+      return who + ", which is not this server's user: a job may have taken the port. End it, or choose another port";
+    }
+  }
+  return "another server has this port; choose another, or 0 for a free one";
 }
 
 // By hand, because Asio makes sockets that leak into every child process.
 Result<int> listen_on(const tcp::endpoint& endpoint) {
   const int socket = ::socket(endpoint.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (socket < 0) return cannot_listen(text_of(endpoint), "socket");
+  if (socket < 0) {
+    const int reason = errno;  // a later call, as that of an address's text, sets it anew
+    return cannot_listen(text_of(endpoint), "socket", reason);
+  }
   const int yes = 1;
   ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   const bool bound = ::bind(socket, endpoint.data(), static_cast<socklen_t>(endpoint.size())) == 0;
   if (bound && ::listen(socket, SOMAXCONN) == 0) return socket;
-  Error error = cannot_listen(text_of(endpoint), bound ? "listen" : "bind");
-  if (errno == EADDRINUSE) error.message += " (another server has this port; choose another, or 0 for a free one)";
+  const int reason = errno;
+  Error error = cannot_listen(text_of(endpoint), bound ? "listen" : "bind", reason);
+  if (reason == EADDRINUSE) error.message += " (" + holder_of(endpoint) + ")";
   ::close(socket);
   return error;
 }

@@ -1,6 +1,7 @@
 #include "api/http/server.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -723,6 +724,8 @@ TEST_CASE("start: an address that cannot be had is named") {
   const auto refused = Server::start(taken, Router(), Authenticator());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("127.0.0.1:" + std::to_string(taken.port)) != std::string::npos);
+  CHECK(refused.error().message.find("bind: Address already in use (a process of uid " + std::to_string(::geteuid()) +
+                                     " listens there") != std::string::npos);
   ServerOptions nonsense;
   nonsense.address = "localhost";
   CHECK_FALSE(Server::start(nonsense, Router(), Authenticator()));
