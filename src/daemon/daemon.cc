@@ -44,6 +44,7 @@
 #include "daemon/tls_watch.h"
 #include "daemon/token_uses.h"
 #include "daemon/version.h"
+#include "executor/machine_lock.h"
 #include "store/sqlite_log.h"
 
 namespace berth::daemon {
@@ -289,6 +290,7 @@ class Daemon::Impl {
       return {};
     }
     if (auto ok = identify(machine_, options_.data_dir); !ok) return ok;
+    if (auto ok = hold_directory(); !ok) return ok;
     if (const auto* known = control::same_machine(state, machine_.node)) keep_simulated_uuids(machine_, known->spec);
     const ClusterConfig& config = options_.config ? *options_.config : state.config();
     notes_.insert(notes_.end(), machine_.notes.begin(), machine_.notes.end());
@@ -299,10 +301,28 @@ class Daemon::Impl {
     local.data_dir = options_.data_dir;
     local.supervisor = options_.supervisor;
     if (auto ok = open_to_tasks(config); !ok) return ok;
+    if (std::string note = users_.note(); !note.empty()) notes_.push_back(std::move(note));
     local.users = std::move(users_);
     local.job_variables = [this](const TaskKey& key) { return identities_->variables_of(key); };
     local.output_kept = words_of(options_.keep_finished);
     backend_ = backend::make_local_backend(std::move(local));
+    return {};
+  }
+
+  // Two copies of one data directory would each take the tasks and GPUs of this machine for their own.
+  Result<void> hold_directory() {
+    auto lock = executor::MachineLock::open();
+    if (!lock && ::geteuid() == 0) return lock.error();
+    if (!lock) {  // another user can keep a server that is not root from the directory of its locks
+      notes_.push_back("a copy of this data directory that is served here would not be noticed: " +
+                       lock.error().message);
+      return {};
+    }
+    if (!lock->take(executor::lock_of_directory(machine_.node.machine), executor::kMachineLockPatienceMs))
+      return conflict("the data directory " + options_.data_dir +
+                      " is a copy of one that another server of this machine serves; each would end and double the "
+                      "other's tasks. Stop that server first, or serve the copy on another machine");
+    directory_lock_ = std::move(*lock);
     return {};
   }
 
@@ -464,6 +484,7 @@ class Daemon::Impl {
   std::vector<std::string> notes_;
   Machine machine_;
   backend::TaskUsers users_;  // until the backend has it
+  std::optional<executor::MachineLock> directory_lock_;
   bool tasks_kept_apart_ = true;
   std::string url_;
   std::string token_file_;

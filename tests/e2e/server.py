@@ -61,7 +61,8 @@ class Server:
             command += ["--config", self.config]
         with open(self.log, "a") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True,
-                                            env={**os.environ, "SECRET_OF_THE_SERVER": "hush", **(environment or {})})
+                                            env={**os.environ, "SECRET_OF_THE_SERVER": "hush", "BERTH_LOCK_DIR": self.directory,
+                                                 **(environment or {})})
         end = time.monotonic() + patience_s
         while not os.path.exists(ready):
             if self.process.poll() is not None:

@@ -139,7 +139,31 @@ Result<TaskUsers> TaskUsers::open(const TaskUserFlags& flags, const std::string&
   auto uids = read_uids(users.file_);
   if (!uids) return uids.error();
   users.uids_ = std::move(*uids);
+  auto lock = executor::MachineLock::open();
+  if (!lock)
+    return Error{lock.error().code,
+                 "cannot keep the uids of tasks apart from those of other servers of root: " + lock.error().message};
+  users.lock_ = std::move(*lock);
+  users.hold_own_uids();
   return users;
+}
+
+void TaskUsers::hold_own_uids() {
+  std::int64_t patience_ms = executor::kMachineLockPatienceMs;  // once: nobody leaves some of its locks behind
+  for (const auto& [uid, name] : uids_) {
+    if (lock_->take(executor::lock_of_uid(uid), patience_ms)) continue;
+    of_others_.insert(uid);
+    patience_ms = 0;
+  }
+}
+
+std::string TaskUsers::note() const {
+  if (of_others_.empty()) return {};
+  const bool one = of_others_.size() == 1;
+  return std::to_string(of_others_.size()) + (one ? " user of jobs gets" : " users of jobs get") +
+         " another uid: another server of root on this machine holds " + (one ? "its uid" : "their uids") + " (" +
+         std::to_string(*of_others_.begin()) + (one ? "" : ", ...") +
+         "). Give each server a --task-uid-range of its own to keep them";
 }
 
 Result<std::optional<executor::TaskUser>> TaskUsers::user_of(const std::string& submitter) {
@@ -156,14 +180,14 @@ Result<std::optional<executor::TaskUser>> TaskUsers::user_of(const std::string& 
 Result<executor::TaskUser> TaskUsers::from_range(const std::string& submitter) {
   const auto uid = take_uid(submitter);
   if (!uid) return uid.error();
-  return executor::TaskUser{*uid, *uid, submitter, {}, "/bin/sh"};
+  return executor::TaskUser{*uid, *uid, submitter, {}, "/bin/sh", true};
 }
 
-// A uid that has become an account's, or is out of a range that was changed, is not used any more, nor given to another
-// name.
+// A uid that has become an account's, is out of a range that was changed, or is held by another server, is not used any
+// more, nor given to another name.
 Result<uid_t> TaskUsers::take_uid(const std::string& submitter) {
   for (const auto& [uid, name] : uids_) {
-    if (name != submitter || uid < range_.first || uid > range_.last) continue;
+    if (name != submitter || uid < range_.first || uid > range_.last || of_others_.contains(uid)) continue;
     const auto account = find_account_of(uid);
     if (!account) return account.error();
     if (!*account) return uid;
@@ -172,7 +196,7 @@ Result<uid_t> TaskUsers::take_uid(const std::string& submitter) {
     if (uids_.contains(uid) || is_group(uid)) continue;
     const auto account = find_account_of(uid);
     if (!account) return account.error();
-    if (*account) continue;
+    if (*account || !lock_->take(executor::lock_of_uid(uid))) continue;
     auto uids = uids_;
     uids[uid] = submitter;
     if (auto written = write_uids(file_, uids); !written) return written.error();

@@ -6,13 +6,18 @@
 // 3. Else a uid of a range that is no account's. Each name of a job's user gets its own, once and for all: the file
 //    `task-uids` of the data directory has them.
 //
+// Servers of root on one machine share no uid of the range: each holds those that it has given out (machine_lock.h). A
+// uid that another one holds is passed over, and a user whose uid it was gets another one.
+//
 // So no task runs as root or as an account of the system. A server that is not root runs every task as itself.
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/result.h"
+#include "executor/machine_lock.h"
 #include "executor/task.h"
 
 namespace berth::backend {
@@ -41,17 +46,23 @@ class TaskUsers {
 
   bool is_on() const { return is_on_; }  // false: everything runs as the server's own user
 
+  // Returns how many users have to get another uid, because another server of this machine holds theirs; a sentence.
+  std::string note() const;
+
   // Returns the rule as a sentence for the start of the server.
   std::string describe() const;
 
  private:
   Result<executor::TaskUser> from_range(const std::string& submitter);
   Result<uid_t> take_uid(const std::string& submitter);
+  void hold_own_uids();
 
   bool is_on_ = false;
   std::optional<executor::TaskUser> fallback_;
   UidRange range_;
   std::string file_;
+  std::optional<executor::MachineLock> lock_;
+  std::set<uid_t> of_others_;          // which another server held at the start
   std::map<uid_t, std::string> uids_;  // the name of the job's user that each was taken for; none is taken back
 };
 

@@ -16,7 +16,10 @@ namespace {
 
 class Directory {
  public:
-  Directory() { path_ = ::mkdtemp(name_); }
+  Directory() {
+    path_ = ::mkdtemp(name_);
+    ::setenv("BERTH_LOCK_DIR", path_.c_str(), 1);  // other servers of this machine are none of the test's
+  }
   ~Directory() { std::filesystem::remove_all(path_); }
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
@@ -69,11 +72,14 @@ TEST_CASE("each name gets a uid of its own and keeps it, and root gets one too")
   CHECK(uid_of(users, kAnn) == ann);
   CHECK(ann != ben);
   for (const uid_t uid : {ann, ben, root}) CHECK((uid >= 52'000 && uid <= 52'003));
+  users = TaskUsers();  // its server has ended
   auto later = TaskUsers::open({"", "52000-52003"}, directory.path()).value();
   CHECK(uid_of(later, "root") == root);
   CHECK(uid_of(later, kBen) == ben);
+  later = TaskUsers();
   auto moved = TaskUsers::open({"", "53000-53001"}, directory.path()).value();
   CHECK(uid_of(moved, kBen) >= 53'000);
+  moved = TaskUsers();
   auto back = TaskUsers::open({"", "52000-52003"}, directory.path()).value();
   CHECK(uid_of(back, kBen) == ben);
   CHECK(uid_of(back, "nobody") == 52'003);
@@ -112,6 +118,30 @@ TEST_CASE("the first closed directory on the way is found") {
   CHECK(closed_to_others(directory.path()).empty());
   ::mkdir((directory.path() + "/a").c_str(), 0700);
   CHECK(closed_to_others(directory.path() + "/a") == directory.path() + "/a");
+}
+
+TEST_CASE("two servers of root on one machine give no uid twice, also where both had it before") {
+  if (::geteuid() != 0) return;
+  const Directory first_data;
+  const Directory second_data;  // the directory of the locks of both
+  auto first = TaskUsers::open({"", "52000-52009"}, first_data.path());
+  REQUIRE(first.has_value());
+  const uid_t ann = uid_of(*first, kAnn);
+  CHECK(ann == 52'000);
+  {
+    auto second = TaskUsers::open({"", "52000-52009"}, second_data.path());
+    REQUIRE(second.has_value());
+    CHECK(second->note().empty());
+    CHECK(uid_of(*second, kBen) == 52'001);
+    CHECK(uid_of(*first, kBen) == 52'002);
+  }
+  // A release that did not look gave ben the uid that ann has at the other server.
+  std::ofstream(second_data.path() + "/task-uids") << "52000 " << kBen << "\n";
+  auto second = TaskUsers::open({"", "52000-52009"}, second_data.path());
+  REQUIRE(second.has_value());
+  CHECK(uid_of(*second, kBen) == 52'001);
+  CHECK(second->note().find("1 user of jobs gets another uid") != std::string::npos);
+  CHECK(uid_of(*first, kAnn) == ann);
 }
 
 }  // namespace berth::backend
