@@ -173,6 +173,7 @@ struct LiveEvent {
 struct Moment {
   Seq seq = 0;
   Timestamp time{};
+  std::string client = {};  // whose turn it is, where several wait
 };
 
 // Everything a read may look at; valid only during the call.

@@ -13,7 +13,7 @@
 namespace berth::daemon {
 namespace {
 
-constexpr int kNiceness = 10;  // for this thread only: serving comes first
+constexpr int kNicenessOfPast = 10;  // for this thread only: serving comes first
 
 }  // namespace
 
@@ -31,17 +31,19 @@ PastDesk::~PastDesk() {
 void PastDesk::at(const api::Moment& moment, std::function<void(Result<api::Service*>)> use) {
   {
     const std::lock_guard lock(mutex_);
-    if (!stopping_ && waiting_.size() < kMostWaiting) {
-      waiting_.push_back({moment, std::move(use)});
+    const bool has_room = waiting_.waiting_of(moment.client) < kMostWaiting && waiting_.size() < kMostInAll;
+    if (!stopping_ && has_room) {
+      waiting_.add(moment.client, {moment, std::move(use)});
       ready_.notify_one();
       return;
     }
   }
-  use(Error{ErrorCode::kUnavailable, "too many requests for past states wait; try again in a moment"});
+  use(Error{ErrorCode::kUnavailable, "too many of your requests for past states wait (at most " +
+                                         std::to_string(kMostWaiting) + " at once); try again in a moment"});
 }
 
 void PastDesk::run() {
-  ::setpriority(PRIO_PROCESS, 0, kNiceness);  // on Linux 0 is the calling thread
+  ::setpriority(PRIO_PROCESS, 0, kNicenessOfPast);  // on Linux 0 is the calling thread
   while (true) {
     Wanted wanted;
     {
@@ -54,8 +56,7 @@ void PastDesk::run() {
         ready_.wait(lock, is_ready);
       }
       if (stopping_) return;
-      wanted = std::move(waiting_.front());
-      waiting_.pop_front();
+      wanted = waiting_.take();
     }
     serve(wanted);
   }

@@ -2,19 +2,21 @@
 // The state at past moments, for reads (api::Service::at). One thread of low priority folds the nearest checkpoint and
 // the events after it, one request at a time, so that neither commands nor other reads wait for it. The meter is folded
 // only for an answer that needs it, and so is the ledger of bills, which begins with the log.
+// Subjects take turns: one that asks for many moments waits for itself.
 //
 // There is one past state at most. It is kept for kKeep after its last use, for a reader asks several things about a
-// moment, and the next moment is often a later one that can be folded from there. At most kMostWaiting requests wait.
+// moment, and the next moment is often a later one that can be folded from there. At most kMostWaiting requests of one
+// subject wait, and kMostInAll of all.
 
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
 
+#include "api/http/turns.h"
 #include "api/service.h"
 #include "base/result.h"
 #include "billing/meter.h"
@@ -28,6 +30,7 @@ namespace berth::daemon {
 class PastDesk {
  public:
   static constexpr std::size_t kMostWaiting = 16;
+  static constexpr std::size_t kMostInAll = 256;
   static constexpr std::chrono::seconds kKeep{60};
 
   // Both must outlive it. What does not depend on the moment is asked of `now`.
@@ -65,7 +68,7 @@ class PastDesk {
 
   std::mutex mutex_;
   std::condition_variable ready_;
-  std::deque<Wanted> waiting_;
+  http::Turns<Wanted> waiting_;
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -50,10 +50,11 @@ Result<void> check(const Request& request) {
 }
 
 Moment moment_of(const Request& request) {
+  const std::string client = request.principal.name.empty() ? request.peer : request.principal.name;
   const std::string at = text_of(request, "at");
   const bool is_number = at.find_first_not_of("0123456789") == std::string::npos;
-  if (is_number) return {.seq = static_cast<Seq>(integer_of(request, "at", 1))};
-  return {.time = time_of(request, "at", {})};
+  if (is_number) return {.seq = static_cast<Seq>(integer_of(request, "at", 1)), .client = client};
+  return {.time = time_of(request, "at", {}), .client = client};
 }
 
 void read_past(Service& service, const std::string& operation, const Request& request, const Responder& to) {
