@@ -3,6 +3,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <variant>
 
 namespace berth::daemon {
 
@@ -10,7 +11,51 @@ namespace {
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 
+// A new command has to say here what it is.
+struct MayUseReserve {
+  // What ends something.
+  bool operator()(const CancelJob&) const { return true; }
+  bool operator()(const RevokeToken&) const { return true; }
+  bool operator()(const BlockSubject& one) const { return one.blocked; }
+  bool operator()(const BindRole& one) const { return !one.bound; }
+  // Of operators and administrators alone.
+  bool operator()(const ApplyConfig&) const { return true; }
+  bool operator()(const CordonNode&) const { return true; }
+  bool operator()(const FenceNode&) const { return true; }
+  bool operator()(const ConfirmClock&) const { return true; }
+  bool operator()(const PlanMaintenance&) const { return true; }
+  bool operator()(const CancelMaintenance&) const { return true; }
+  bool operator()(const CreateToken&) const { return true; }
+  // Reports of jobs, nodes and the server itself.
+  bool operator()(const ReportCheckpoint&) const { return true; }
+  bool operator()(const RegisterNode&) const { return true; }
+  bool operator()(const ReportNodeStatus&) const { return true; }
+  bool operator()(const ReportGpuHealth&) const { return true; }
+  bool operator()(const ReportNodeImages&) const { return true; }
+  bool operator()(const ReportTaskStarted&) const { return true; }
+  bool operator()(const ReportTaskExited&) const { return true; }
+  bool operator()(const MarkBudget&) const { return true; }
+  bool operator()(const NoteDenials&) const { return true; }
+  bool operator()(const NoteSignIns&) const { return true; }
+  // What users ask for.
+  bool operator()(const SubmitJob&) const { return false; }
+  bool operator()(const HoldJob&) const { return false; }
+  bool operator()(const PrioritizeJob&) const { return false; }
+  bool operator()(const MoveJob&) const { return false; }
+  bool operator()(const SignalJob&) const { return false; }
+  bool operator()(const SetQueue&) const { return false; }
+  bool operator()(const UndoQueueChange&) const { return false; }
+  bool operator()(const SetRules&) const { return false; }
+  bool operator()(const NoteLogRead&) const { return false; }
+  bool operator()(const ApplyPrices&) const { return false; }
+  bool operator()(const CloseMonth&) const { return false; }
+  bool operator()(const CorrectBill&) const { return false; }
+  bool operator()(const ReportQuantities&) const { return false; }
+};
+
 }  // namespace
+
+bool may_use_reserve(const Command& command) { return std::visit(MayUseReserve(), command); }
 
 std::uint64_t disk_reserve(std::uint64_t total) {
   return std::min(std::clamp(total / 100, 64 * kMib, 1024 * kMib), total / 4);
@@ -23,10 +68,10 @@ Result<void> check_disk_reserve(const std::string& directory) {
   const std::uint64_t left = disk.f_bavail * block;
   const std::uint64_t reserve = disk_reserve(disk.f_blocks * block);
   if (left >= reserve) return {};
-  return Error{ErrorCode::kUnavailable, "no job is taken: the disk of " + directory + " has " +
-                                            std::to_string(left / kMib) + " MiB left, and the last " +
-                                            std::to_string(reserve / kMib) +
-                                            " MiB are kept for the jobs that run; free some space and try again"};
+  return Error{ErrorCode::kUnavailable,
+               "no job or change is taken: the disk of " + directory + " has " + std::to_string(left / kMib) +
+                   " MiB left, and the last " + std::to_string(reserve / kMib) +
+                   " MiB are kept for the jobs that run and for stops; free some space and try again"};
 }
 
 }  // namespace berth::daemon

@@ -1,17 +1,22 @@
 #pragma once
-// The reserve on the disk of the data directory. Below it no job is admitted any more, so that what is left stays for
-// stops, reports and the events of the jobs that run.
+// The reserve on the disk of the data directory. Below it nothing is taken that users ask for but stops, so that what
+// is left stays for those, for reports and the events of the jobs that run, and for what administrators do about it.
 
 #include <cstdint>
 #include <string>
 
 #include "base/result.h"
+#include "model/command.h"
 
 namespace berth::daemon {
 
 // Returns the reserve on a disk of `total` bytes: 1 % of it, at least 64 MiB and at most 1 GiB, but no more than a
 // quarter of the disk.
 std::uint64_t disk_reserve(std::uint64_t total);
+
+// Returns true for a command that is taken all the same: one that ends something, that only operators and
+// administrators may give, or that a running job reports by.
+bool may_use_reserve(const Command& command);
 
 // Error kUnavailable: less than the reserve is free on the disk of the directory. A disk that cannot be asked is no
 // error.

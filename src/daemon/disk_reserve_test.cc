@@ -18,4 +18,17 @@ TEST_CASE("a disk that cannot be asked, and one with room, admit jobs") {
   CHECK(check_disk_reserve("/proc"));
 }
 
+TEST_CASE("in the reserve users stop jobs and nothing else, and administrators can do something about it") {
+  for (const Command& one :
+       {Command(CancelJob{JobId(1), "ann"}), Command(RevokeToken{"ci", "op"}),
+        Command(BlockSubject{"user:ann", true, "op"}), Command(ReportNodeStatus{"n1", NodeStatus::kLost, ""}),
+        Command(ReportCheckpoint{JobId(1), 1, 2})})
+    CHECK(may_use_reserve(one));
+  for (const Command& one :
+       {Command(SubmitJob{}), Command(HoldJob{JobId(1), false, "ann"}), Command(PrioritizeJob{JobId(1), 5, "ann"}),
+        Command(SignalJob{JobId(1), 10, "ann"}), Command(BindRole{{"user:zoe", Role::kMember, "a"}, true, "ann"}),
+        Command(BlockSubject{"user:ann", false, "op"}), Command(UndoQueueChange{"a", "ann"})})
+    CHECK_FALSE(may_use_reserve(one));
+}
+
 }  // namespace berth::daemon

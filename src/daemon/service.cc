@@ -59,9 +59,12 @@ DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log
       past_(log, *this) {}
 
 void DaemonService::submit(const Origin& by, Command command, std::function<void(Result<control::Reply>)> answer) {
-  if (std::holds_alternative<SubmitJob>(command)) {
+  if (!may_use_reserve(command)) {
     if (auto room = check_disk_reserve(facts_.data_dir); !room) return answer(room.error());
-    if (auto ok = backend_.check(std::get<SubmitJob>(command).spec); !ok) return answer(ok.error());
+  }
+  if (auto ok = change_limit_.take(command, clock_.now()); !ok) return answer(ok.error());
+  if (const auto* job = std::get_if<SubmitJob>(&command)) {
+    if (auto ok = backend_.check(job->spec); !ok) return answer(ok.error());
   }
   if (inbox_.put({std::move(command), answer, false, by})) return;
   answer(

@@ -9,6 +9,7 @@
 #include "backend/backend.h"
 #include "daemon/audit_desk.h"
 #include "daemon/billing_desk.h"
+#include "daemon/change_limit.h"
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
 #include "daemon/log_check.h"
@@ -71,6 +72,7 @@ class DaemonService final : public api::Service {
   const GpuUtilizationSampler* sampler_;  // null if utilization is not measured
   api::JobIdentities& identities_;
   api::ServerFacts facts_;
+  ChangeLimit change_limit_;
   BillingDesk desk_;
   PastDesk past_;
 };
