@@ -45,6 +45,7 @@
 #include "daemon/token_uses.h"
 #include "daemon/version.h"
 #include "executor/machine_lock.h"
+#include "identity/own_keys.h"
 #include "store/sqlite_log.h"
 
 namespace berth::daemon {
@@ -552,6 +553,10 @@ Result<VerifyReport> verify_directory(const std::string& data_dir) {
   report.history_rows = chain->history_rows;
   report.from_genesis = chain->first_seq == 1;
   report.warnings = (*log)->warnings();
+  if (auto keys = identity::OwnKeys::check(data_dir + "/signing-keys.json"); !keys) {
+    if (keys.error().code == ErrorCode::kCorrupt) return keys.error();
+    report.warnings.push_back(keys.error().message);  // another user's server may have it
+  }
   Snapshot folded;
   Seq from = chain->first_seq;
   if (!report.from_genesis) {

@@ -191,7 +191,8 @@ void add_common_flags(CLI::App& app, Flags& flags) {
 }
 
 int report(const Error& error) {
-  const char* advice = error.code == ErrorCode::kCorrupt ? ". Restore a backup (docs/store.md)" : "";
+  const bool has_advice = error.message.find("Restore") != std::string::npos;
+  const char* advice = error.code == ErrorCode::kCorrupt && !has_advice ? ". Restore a backup (docs/store.md)" : "";
   std::fprintf(stderr, "berth: %s%s\n", error.message.c_str(), advice);
   return exit_code_of(error.code);
 }

@@ -187,6 +187,16 @@ Result<OwnKeys> OwnKeys::load_or_create(const std::string& path, Timestamp now) 
   return keys;
 }
 
+Result<void> OwnKeys::check(const std::string& path) {
+  OwnKeys keys;
+  keys.path_ = path;
+  auto text = read_private(path);
+  if (!text) return text.error().code == ErrorCode::kNotFound ? Result<void>() : text.error();
+  auto loaded = keys.read(*text);
+  OPENSSL_cleanse(text->data(), text->size());
+  return loaded;
+}
+
 Result<void> OwnKeys::read(const std::string& text) {
   const auto value = decode_json(text, {.bytes = kMostFileBytes, .depth = 8});
   if (!value) return no_signing_file(path_, "this is no file of signing keys: " + value.error().message);

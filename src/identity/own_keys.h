@@ -20,6 +20,9 @@ class OwnKeys {
   // Reads the file, or makes it with the first key. A file that others may read or write, that belongs to another user,
   // or that holds something else is refused with what to do about it.
   static Result<OwnKeys> load_or_create(const std::string& path, Timestamp now);
+  // Returns the error with which load_or_create would refuse the file; a file that is not there is none. Changes
+  // nothing.
+  static Result<void> check(const std::string& path);
   ~OwnKeys();
   OwnKeys(OwnKeys&&) noexcept;
   OwnKeys& operator=(OwnKeys&&) noexcept;
