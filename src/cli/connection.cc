@@ -1,15 +1,20 @@
 #include "cli/connection.h"
 
+#include <pwd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <vector>
 
 #include "cli/client/plain_http.h"
 #include "cli/login/contexts.h"
@@ -89,19 +94,59 @@ Result<std::string> token_of(const Context& context, const Environment& environm
   return token;
 }
 
-Result<std::string> find_token(const ConnectionOptions& options, const Environment& environment, const Context& context,
-                               bool is_socket) {
-  if (!options.token_file.empty()) return token_in(options.token_file);
-  if (const std::string file = environment("BERTH_TOKEN_FILE"); !file.empty()) return token_in(file);
-  if (std::string token = environment("BERTH_TOKEN"); !token.empty()) return token;
-  if (!context.token.empty()) return token_of(context, environment);
-  if (is_socket) return std::string();
-  if (::geteuid() == 0) {
-    if (auto token = token_in(std::string(kDevOfRoot) + "/token")) return token;
+// A token, and the file that it is from, if it is from one.
+struct FoundToken {
+  std::string token = {};
+  std::string file = {};
+};
+
+Result<FoundToken> found_in(const std::string& file) {
+  auto token = token_in(file);
+  if (!token) return token.error();
+  return FoundToken{std::move(*token), file};
+}
+
+Result<FoundToken> find_token(const ConnectionOptions& options, const Environment& environment, const Context& context,
+                              bool is_socket) {
+  if (!options.token_file.empty()) return found_in(options.token_file);
+  if (const std::string file = environment("BERTH_TOKEN_FILE"); !file.empty()) return found_in(file);
+  if (std::string token = environment("BERTH_TOKEN"); !token.empty()) return FoundToken{std::move(token)};
+  if (!context.token.empty()) {
+    auto token = token_of(context, environment);
+    if (!token) return token.error();
+    return FoundToken{std::move(*token)};
   }
-  auto token = token_in(state_directory(environment) + "/token");
-  if (!token && token.error().code == ErrorCode::kNotFound) return std::string();
-  return token;
+  if (is_socket) return FoundToken();
+  if (::geteuid() == 0) {
+    if (auto found = found_in(std::string(kDevOfRoot) + "/token")) return found;
+  }
+  auto found = found_in(state_directory(environment) + "/token");
+  if (!found && found.error().code == ErrorCode::kNotFound) return FoundToken();
+  return found;
+}
+
+// Whom the server may run as, besides root and this user: the owner of the file that the token is from, for a server
+// writes its own token there, and the user that $BERTH_SERVER_USER names.
+Result<std::vector<uid_t>> find_server_users(const std::string& token_file, const Environment& environment) {
+  std::vector<uid_t> users;
+  struct stat status {};
+  if (!token_file.empty() && ::stat(token_file.c_str(), &status) == 0) users.push_back(status.st_uid);
+  const std::string named = environment("BERTH_SERVER_USER");
+  if (named.empty()) return users;
+  uid_t uid = 0;
+  const auto [end, error] = std::from_chars(named.data(), named.data() + named.size(), uid);
+  if (error == std::errc() && end == named.data() + named.size()) {
+    users.push_back(uid);
+    return users;
+  }
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 16384> buffer{};
+  ::getpwnam_r(named.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (found == nullptr)
+    return invalid("BERTH_SERVER_USER: this machine has no user '" + named + "'; give a name or a uid");
+  users.push_back(found->pw_uid);
+  return users;
 }
 
 std::string find_address(const ConnectionOptions& options, const Environment& environment, const Context& context) {
@@ -139,7 +184,10 @@ Result<client::ClientOptions> find_server(const ConnectionOptions& options, cons
   if (!sign_in || context->server != found.base_url) context->token.clear();
   auto token = find_token(options, environment, *context, found.base_url.starts_with(client::kSocketScheme));
   if (!token) return token.error();
-  found.token = std::move(*token);
+  auto users = find_server_users(token->file, environment);
+  if (!users) return users.error();
+  found.token = std::move(token->token);
+  found.server_users = std::move(*users);
   if (!found.token.empty() && client::crosses_network_unencrypted(found.base_url))
     return invalid("the token is not sent to " + found.base_url +
                    ": it would cross the network unencrypted. Give the server's https:// address (docs/tls.md)");

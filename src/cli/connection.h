@@ -7,8 +7,9 @@
 //                login name says who asks
 //   authorities  --ca, $BERTH_CA, those of the system
 //   certificate  --cert, $BERTH_CERT; --cert-key, $BERTH_KEY, the file of the certificate
-// Sockets: ~/.local/state/berth/berth.sock, /run/berth/berth.sock, /var/lib/berth/berth.sock,
-// /var/lib/berth-dev/berth.sock.
+// A token goes to http:// on this machine only if root, this user, the owner of the token's file or $BERTH_SERVER_USER
+// (a name or uid) listens there. Sockets: ~/.local/state/berth/berth.sock, /run/berth/berth.sock,
+// /var/lib/berth/berth.sock, /var/lib/berth-dev/berth.sock.
 
 #include <functional>
 #include <string>

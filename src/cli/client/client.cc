@@ -1,6 +1,7 @@
 #include "cli/client/client.h"
 
 #include <curl/curl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,8 @@
 #include <vector>
 
 #include "cli/client/event_parser.h"
+#include "cli/client/plain_http.h"
+#include "cli/client/server_user.h"
 #include "cli/client/tls_failure.h"
 
 namespace berth::client {
@@ -101,6 +104,8 @@ struct Client::Connection {
     handle = curl_easy_init();
     while (options.base_url.ends_with('/')) options.base_url.pop_back();
     if (options.base_url.starts_with(kSocketScheme)) socket = options.base_url.substr(kSocketScheme.size());
+    asks_who_listens = !options.token.empty() && socket.empty() && is_plain_on_this_machine(options.base_url);
+    options.server_users.insert(options.server_users.end(), {0, ::geteuid()});
   }
   ~Connection() { curl_easy_cleanup(handle); }
   Connection(const Connection&) = delete;
@@ -123,10 +128,17 @@ struct Client::Connection {
   Error failure(CURLcode code, std::string_view method, std::chrono::milliseconds waited) const;
   Error no_socket(int reason) const;
   int status() const;
+  // Before each request: asks who is at the other end of a connection that was not asked about before.
+  static int look_at_server(void* connection, char* server_address, char* client_address, int server_port,
+                            int client_port);
+  Error distrusts(uid_t stranger) const;
 
   ClientOptions options;
   std::string socket = {};  // the path of a Unix socket; empty: none
   CURL* handle = nullptr;
+  bool asks_who_listens = false;                   // the token goes over http:// within this machine
+  int port_asked_about = 0;                        // this process's own, of the connection
+  std::optional<uid_t> stranger = {};              // who was there instead of the server
   std::array<char, CURL_ERROR_SIZE> details = {};  // libcurl's own words on a failure
 };
 
@@ -151,6 +163,31 @@ void Client::Connection::prepare(std::string_view path) {
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_NOPROXY, "*");  // the token is for the server alone
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout.count()));
+  if (!asks_who_listens) return;
+  set(CURLOPT_PREREQFUNCTION, &Connection::look_at_server);
+  set(CURLOPT_PREREQDATA, this);
+}
+
+int Client::Connection::look_at_server(void* connection, char* server_address, char* client_address, int server_port,
+                                       int client_port) {
+  auto& self = *static_cast<Connection*>(connection);
+  if (client_port == self.port_asked_about) return CURL_PREREQFUNC_OK;
+  const ConnectionEnds ends{server_address, static_cast<std::uint16_t>(server_port), client_address,
+                            static_cast<std::uint16_t>(client_port)};
+  self.stranger = find_stranger(ends, self.options.server_users);
+  if (self.stranger) return CURL_PREREQFUNC_ABORT;
+  self.port_asked_about = client_port;
+  return CURL_PREREQFUNC_OK;
+}
+
+Error Client::Connection::distrusts(uid_t stranger_uid) const {
+  const std::string who = name_of_user(stranger_uid);
+  return {ErrorCode::kDenied,
+          "the token is not sent to " + options.base_url + ": " + who +
+              " listens there, which is neither root nor you; a job may have taken the port while the server was "
+              "away. If your server runs as " +
+              who + ", say so: BERTH_SERVER_USER=" + std::to_string(stranger_uid) +
+              "; or use its Unix socket (--server unix:PATH) or https://"};
 }
 
 std::vector<std::string> Client::Connection::headers() const {
@@ -177,6 +214,7 @@ Error Client::Connection::no_socket(int reason) const {
 }
 
 Error Client::Connection::failure(CURLcode code, std::string_view method, std::chrono::milliseconds waited) const {
+  if (stranger) return distrusts(*stranger);
   long reason = 0;
   curl_easy_getinfo(handle, CURLINFO_OS_ERRNO, &reason);
   const std::string server = "the berth server at " + options.base_url;
@@ -322,6 +360,7 @@ Result<void> Client::stream(std::string_view path, const StreamOptions& options,
     StreamRun run{
         .parser = EventParser(options.ndjson, on_event), .handle = connection_->handle, .stopped = options.stopped};
     const CURLcode code = connection_->follow(path, options, last_id, run);
+    if (connection_->stranger) return connection_->distrusts(*connection_->stranger);
     if (run.parser.stopped() || code == CURLE_ABORTED_BY_CALLBACK) return {};
     if (run.parser.too_long()) return Error{ErrorCode::kTooLarge, "the server sent an event beyond any measure"};
     const int status = run.refusal.status;

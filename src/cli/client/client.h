@@ -3,12 +3,15 @@
 // keeps its connection open between calls. Transport failures are Errors (kUnavailable, with what to do about it); any
 // answer of the server, an error status too, is a Reply.
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -20,6 +23,8 @@ inline constexpr std::string_view kSocketScheme = "unix:";
 struct ClientOptions {
   std::string base_url = "http://127.0.0.1:8080";  // or https://HOST:PORT, or unix:PATH
   std::string token = {};
+  // Users whose process may get the token over http:// within this machine, besides root and this process's own user.
+  std::vector<uid_t> server_users = {};
   std::string ca_file = {};    // authorities that the server's certificate may be of; empty: those of the system
   std::string cert_file = {};  // client certificate
   std::string key_file = {};   // its key; empty: in the same file

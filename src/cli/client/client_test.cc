@@ -1,6 +1,8 @@
 #include "cli/client/client.h"
 
 #include <doctest/doctest.h>
+#include <sys/fsuid.h>
+#include <unistd.h>
 
 #include "cli/client/canned_server.h"
 #include "cli/client/event_parser.h"
@@ -55,6 +57,30 @@ TEST_CASE("client: told that it asks too often, it waits as it is told and asks 
   REQUIRE(refused);
   CHECK(refused->status == 429);
   CHECK(error_of(*refused).code == ErrorCode::kUnavailable);
+}
+
+TEST_CASE(
+    "client: over http within this machine the token goes to a server of root, of its own user or of a named one") {
+  if (::geteuid() != 0) return;  // only root can be another user
+  constexpr uid_t kJob = 52'000;
+  ::setfsuid(kJob);  // the owner of the sockets that this thread makes
+  CannedServer server(std::vector<std::string>(4, answer_with("200 OK", "x")));
+  ::setfsuid(0);
+  Client distrusting = client_of(server);
+  const auto refused = distrusting.get("/v1/jobs");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kDenied);
+  CHECK(refused.error().message.find("uid 52000 listens there, which is neither root nor you") != std::string::npos);
+  const auto stream = client_of(server).stream("/v1/events", {}, [](const StreamEvent&) { return StreamStep::kStop; });
+  REQUIRE_FALSE(stream);
+  CHECK(stream.error().code == ErrorCode::kDenied);
+  CHECK(Client({.base_url = server.url()}).get("/healthz")->body == "x");  // without a token there is nothing to lose
+  Client named({.base_url = server.url(), .token = "secret", .server_users = {kJob}});
+  CHECK(named.get("/v1/jobs")->body == "x");
+  const auto requests = server.requests();
+  REQUIRE(requests.size() == 4);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(requests[i].find("secret") == std::string::npos);
+  CHECK(requests[3].find("secret") != std::string::npos);
 }
 
 TEST_CASE("client: only a host of this machine is asked without TLS") {

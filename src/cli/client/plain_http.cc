@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 
 #include <memory>
+#include <optional>
 
 namespace berth::client {
 namespace {
@@ -29,12 +30,23 @@ bool is_this_machine(std::string host) {
   return ::inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
 }
 
+std::optional<std::string> host_of_plain_http(const std::string& base_url) {
+  const std::unique_ptr<CURLU, FreeUrl> url(curl_url());
+  if (curl_url_set(url.get(), CURLUPART_URL, base_url.c_str(), CURLU_GUESS_SCHEME) != CURLUE_OK) return std::nullopt;
+  if (part_of(url.get(), CURLUPART_SCHEME) != "http") return std::nullopt;
+  return part_of(url.get(), CURLUPART_HOST);
+}
+
 }  // namespace
 
 bool crosses_network_unencrypted(const std::string& base_url) {
-  const std::unique_ptr<CURLU, FreeUrl> url(curl_url());
-  if (curl_url_set(url.get(), CURLUPART_URL, base_url.c_str(), CURLU_GUESS_SCHEME) != CURLUE_OK) return false;
-  return part_of(url.get(), CURLUPART_SCHEME) == "http" && !is_this_machine(part_of(url.get(), CURLUPART_HOST));
+  const auto host = host_of_plain_http(base_url);
+  return host && !is_this_machine(*host);
+}
+
+bool is_plain_on_this_machine(const std::string& base_url) {
+  const auto host = host_of_plain_http(base_url);
+  return host && is_this_machine(*host);
 }
 
 }  // namespace berth::client

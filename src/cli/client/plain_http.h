@@ -9,4 +9,7 @@ namespace berth::client {
 // libcurl would connect to.
 bool crosses_network_unencrypted(const std::string& base_url);
 
+// Returns true for http:// to a host that is this machine.
+bool is_plain_on_this_machine(const std::string& base_url);
+
 }  // namespace berth::client
