@@ -268,8 +268,13 @@ void SignInDesk::renew(Site& site, const std::string& digest, const std::string&
   sessions_.renewed(digest, std::move(*identity), std::move(tokens->refresh_token), false, clock_.now());
 }
 
+std::string SignInDesk::port() const {
+  const std::lock_guard lock(mutex_);
+  return address_.substr(address_.rfind(':') + 1);
+}
+
 http::Identification SignInDesk::identify(std::string_view cookies) {
-  const std::string_view secret = http::cookie_named(cookies, api::session_cookie(secure_));
+  const std::string_view secret = http::cookie_named(cookies, api::session_cookie(*this));
   if (secret.empty()) return {};
   const std::string digest = key_of(secret);
   PageSessions::Found found = sessions_.find(digest, clock_.now());

@@ -44,6 +44,7 @@ class SignInDesk final : public api::SignIn {
 
   std::vector<std::string> issuers() const override;
   bool secure() const override { return secure_; }
+  std::string port() const override;
   void begin(const std::string& issuer, std::function<void(Begun)> done) override;
   void finish(Answered answered, std::function<void(Finished)> done) override;
   std::optional<std::string> change_token(std::string_view session) override;

@@ -29,6 +29,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 using boost::system::error_code;
 
+constexpr const char* kHttpsAlone = "max-age=31536000";  // browsers ask this host by https alone, for a year
 constexpr std::size_t kHeadReadBytes = 4 * 1024;
 constexpr std::size_t kBodyReadBytes = 64 * 1024;
 constexpr std::size_t kWriteBytes = 256 * 1024;  // at once; then other connections get a turn
@@ -528,6 +529,7 @@ void HttpConnection::send_response(Response response) {
   enter(State::kWriting, site_->options.timeouts.write);
   response = sendable(std::move(response));
   if (!request_id_.empty()) response.headers.push_back({"X-Request-Id", request_id_});
+  if (carrier_ == Carrier::kTls) response.headers.push_back({"Strict-Transport-Security", kHttpsAlone});
   const WireOptions options{.head_only = head_only_, .keep_alive = keep_alive_};
   if (head_only_ || response.body.size() < kLargeBodyBytes) {
     return write(to_wire(response, options), &HttpConnection::answer_finished);

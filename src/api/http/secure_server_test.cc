@@ -178,6 +178,7 @@ TEST_CASE("secure server: requests, large answers, large bodies and streams go t
   const std::string both = who.receive();
   CHECK(ends_with(both, "ann by token over tls"));
   CHECK(both.find("ann by token over tls") < both.size() - 100);  // the first of the two
+  CHECK(both.find("\r\nStrict-Transport-Security: max-age=31536000\r\n") != std::string::npos);
 
   SecureClient large(fixture);
   large.send(get_last("/large"));

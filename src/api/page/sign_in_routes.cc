@@ -46,39 +46,41 @@ Response go_to(const std::string& address, std::vector<Header> headers) {
 std::string failed_address(const std::string& word) { return "/#/sign-in?failed=" + word; }
 
 void begin(SignIn& sign_in, const Request& request, const Responder& to) {
-  sign_in.begin(*request.query_value("issuer"), [to, secure = sign_in.secure()](const SignIn::Begun& begun) {
-    if (!begun.failure.empty()) {
-      to.send(go_to(failed_address(begun.failure), {}));
-      return;
-    }
-    // Lax: the browser comes back from the issuer's site.
-    to.send(go_to(begun.address, {set_cookie(sign_in_cookie(secure), begun.secret, secure, "Lax", kSignInSeconds)}));
-  });
+  sign_in.begin(*request.query_value("issuer"),
+                [to, secure = sign_in.secure(), name = sign_in_cookie(sign_in)](const SignIn::Begun& begun) {
+                  if (!begun.failure.empty()) {
+                    to.send(go_to(failed_address(begun.failure), {}));
+                    return;
+                  }
+                  // Lax: the browser comes back from the issuer's site.
+                  to.send(go_to(begun.address, {set_cookie(name, begun.secret, secure, "Lax", kSignInSeconds)}));
+                });
 }
 
 void finish(SignIn& sign_in, const Request& request, const Responder& to) {
   const bool secure = sign_in.secure();
   const auto value = [&](const char* name) { return request.query_value(name).value_or(""); };
   SignIn::Answered answered{
-      .secret = std::string(http::cookie_named(request.header("cookie"), sign_in_cookie(secure))),
+      .secret = std::string(http::cookie_named(request.header("cookie"), sign_in_cookie(sign_in))),
       .state = value("state"),
       .code = value("code"),
       .issuer = value("iss"),
       .error = value("error"),
   };
-  sign_in.finish(std::move(answered), [to, secure](const SignIn::Finished& finished) {
-    std::vector<Header> headers{set_cookie(sign_in_cookie(secure), "", secure, "Lax", 0)};
+  sign_in.finish(std::move(answered), [to, secure, kept = sign_in_cookie(sign_in),
+                                       session = session_cookie(sign_in)](const SignIn::Finished& finished) {
+    std::vector<Header> headers{set_cookie(kept, "", secure, "Lax", 0)};
     if (!finished.failure.empty()) {
       to.send(go_to(failed_address(finished.failure), std::move(headers)));
       return;
     }
-    headers.push_back(set_cookie(session_cookie(secure), finished.session, secure, "Strict", std::nullopt));
+    headers.push_back(set_cookie(session, finished.session, secure, "Strict", std::nullopt));
     to.send(go_to("/", std::move(headers)));
   });
 }
 
 std::string_view session_of(const SignIn& sign_in, const Request& request) {
-  return http::cookie_named(request.header("cookie"), session_cookie(sign_in.secure()));
+  return http::cookie_named(request.header("cookie"), session_cookie(sign_in));
 }
 
 void get_session(SignIn& sign_in, const Request& request, const Responder& to) {
@@ -98,7 +100,7 @@ void end(SignIn& sign_in, const Request& request, const Responder& to) {
   }
   to.send({.status = 204,
            .content_type = {},
-           .headers = {set_cookie(session_cookie(secure), "", secure, "Strict", 0)},
+           .headers = {set_cookie(session_cookie(sign_in), "", secure, "Strict", 0)},
            .body = {}});
 }
 
@@ -124,9 +126,13 @@ http::Route route(SignIn& sign_in, Method method, const char* pattern, http::Rou
 
 }  // namespace
 
-// A browser takes __Host- only with Secure and from this very host.
-std::string_view session_cookie(bool secure) { return secure ? "__Host-berth-session" : "berth-session"; }
-std::string_view sign_in_cookie(bool secure) { return secure ? "__Host-berth-sign-in" : "berth-sign-in"; }
+std::string session_cookie(const SignIn& sign_in) {
+  return sign_in.secure() ? "__Host-berth-session" : "berth-session-" + sign_in.port();
+}
+
+std::string sign_in_cookie(const SignIn& sign_in) {
+  return sign_in.secure() ? "__Host-berth-sign-in" : "berth-sign-in-" + sign_in.port();
+}
 
 void add_sign_in_routes(http::Router& router, SignIn& sign_in) {
   const std::vector<http::ResponseDoc> json_body{

@@ -24,6 +24,8 @@ class SignIn {
   virtual std::vector<std::string> issuers() const = 0;
   // Cookies are sent over https alone.
   virtual bool secure() const = 0;
+  // The port that browsers reach this server at.
+  virtual std::string port() const = 0;
 
   struct Begun {
     std::string address;  // of the issuer
@@ -52,9 +54,10 @@ class SignIn {
   virtual bool end(std::string_view session, std::string_view change_token) = 0;
 };
 
-// The cookies' names.
-std::string_view session_cookie(bool secure);
-std::string_view sign_in_cookie(bool secure);
+// The cookies' names. Over https a browser takes them from this very host alone (__Host-). Over http it sends them to
+// every port of the host, so the name has the port: servers on two ports do not sign each other's users out.
+std::string session_cookie(const SignIn& sign_in);
+std::string sign_in_cookie(const SignIn& sign_in);
 
 // `sign_in` must outlive the router.
 void add_sign_in_routes(http::Router& router, SignIn& sign_in);
