@@ -748,12 +748,14 @@ void Declarations::declare_others() {
 
   auto check = std::make_shared<CheckOptions>();
   CLI::App& checking = command(
-      "Configuration", "check", "All mistakes of configuration and job files, without a server (exit 2: some)",
+      "Configuration", "check",
+      "All mistakes of configurations, jobs, prices and issuers, without a server (exit 2: some)",
       "berth check cluster.yaml\n  berth check cluster.yaml job.yaml    (also: does the cluster have what the job "
-      "names?)\n  berth check -o json cluster.yaml | jq '.items[].mistakes'",
+      "names?)\n  berth check prices.yaml issuers.yaml\n  berth check -o json cluster.yaml | jq '.items[].mistakes'",
       check);
   checking.add_option("FILE", check->files, "documents, YAML or JSON; - is standard input")->required();
-  one_of(checking.add_option("--kind", check->kind, "what the files are (as their keys say)"), {"config", "job"});
+  one_of(checking.add_option("--kind", check->kind, "what the files are (as their keys say)"),
+         {"config", "job", "prices", "issuers"});
   add_format(checking, check->format, kShort);
 
   auto config = std::make_shared<ConfigOptions>();

@@ -296,7 +296,7 @@ struct DiffOptions {
 // Documents to check without a server.
 struct CheckOptions {
   std::vector<std::string> files;
-  std::string kind;  // config or job; empty: as the keys of each file say
+  std::string kind;  // config, job, prices or issuers; empty: as the keys of each file say
   Format format = Format::kTable;
 };
 // Limits of a queue, beside the configuration file.

@@ -35,11 +35,13 @@ void refuse_reserved(const Value& value, const std::string& name) {
     value.refuse("'" + name + "' is reserved; choose another name");
 }
 
-// The secret must not be known to other users of this machine.
+// The secret must not be known to other users of this machine. A file of root may be read by its group, as that of a
+// Secret is which Kubernetes mounts.
 Result<std::string> read_secret(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return not_found("cannot read " + path);
-  if ((status.st_mode & 077) != 0) return invalid(path + ": others may read it; chmod 600");
+  if ((status.st_mode & (status.st_uid == 0 ? 0037U : 0077U)) != 0)
+    return invalid(path + ": others may read it; chmod 600");
   std::ifstream file(path, std::ios::binary);
   std::string text(kMostSecretBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -56,13 +58,14 @@ void read_page_url(const Value& value, std::string& url) {
     value.refuse("only scheme, host and port, such as https://berth.example.com");
 }
 
-PageClient read_page(const Value& body) {
+PageClient read_page(const Value& body, bool with_secrets) {
   PageClient page;
   body.map({
       {"client_id", [&](const Value& v) { page.id = v.string(); }},
       {"client_secret_file",
        [&](const Value& v) {
          page.secret_file = v.string();
+         if (!with_secrets) return;
          auto secret = read_secret(page.secret_file);
          if (!secret) return v.refuse(secret.error().message);
          page.secret = std::move(*secret);
@@ -76,7 +79,7 @@ PageClient read_page(const Value& body) {
   return page;
 }
 
-Issuer read_issuer(const Value& body) {
+Issuer read_issuer(const Value& body, bool with_secrets) {
   Issuer issuer;
   body.map({
       {"name",
@@ -94,7 +97,7 @@ Issuer read_issuer(const Value& body) {
       {"clock_skew", [&](const Value& v) { issuer.clock_skew_s = v.duration_s(); }},
       {"refresh", [&](const Value& v) { issuer.refresh_s = v.duration_s(); }},
       {"keep", [&](const Value& v) { issuer.keep_s = v.duration_s(); }},
-      {"page", [&](const Value& v) { issuer.page = read_page(v); }},
+      {"page", [&](const Value& v) { issuer.page = read_page(v, with_secrets); }},
   });
   const auto is_empty = [](const std::string& one) { return one.empty(); };
   if (issuer.name.empty()) body.refuse("an issuer needs a name, which stands in front of its users, such as corp");
@@ -109,35 +112,40 @@ Issuer read_issuer(const Value& body) {
   return issuer;
 }
 
+// What keeps the issuer from standing beside those before it; empty: nothing.
+std::string conflict_of(const Issuer& issuer, const std::vector<Issuer>& earlier) {
+  for (const Issuer& other : earlier) {
+    if (other.name == issuer.name || other.url == issuer.url) return "there is an issuer of this name or url already";
+    if (!other.page.id.empty() && !issuer.page.id.empty() && other.page.url != issuer.page.url)
+      return "page.url is the address of this server, so it is the same for all issuers";
+  }
+  return {};
+}
+
+document::Checked<std::vector<Issuer>> issuers_of(const document::Node& tree, bool with_secrets) {
+  document::Reading reading;
+  std::vector<Issuer> issuers;
+  const auto read = [&](const Value& value) {
+    value.each_item([&](const Value& one) {
+      Issuer issuer = read_issuer(one, with_secrets);
+      if (const std::string conflict = conflict_of(issuer, issuers); !conflict.empty()) one.refuse(conflict);
+      issuers.push_back(std::move(issuer));
+    });
+    if (issuers.size() > kMostIssuers) value.refuse("at most 32 issuers");
+  };
+  Value(reading, tree, "").map({{"issuers", read}});
+  if (!reading.mistakes().empty()) return {std::nullopt, reading.take_mistakes()};
+  return {std::move(issuers)};
+}
+
 }  // namespace
 
 Result<std::vector<Issuer>> read_issuers(std::string_view text, std::string_view file) {
   const auto tree = document::parse(text, file);
   if (!tree) return tree.error();
-  document::Reading reading;
-  std::vector<Issuer> issuers;
-  Value(reading, *tree, "").map({{"issuers", [&](const Value& value) {
-                                    value.each_item([&](const Value& one) {
-                                      Issuer issuer = read_issuer(one);
-                                      const auto same = [&](const Issuer& other) {
-                                        return other.name == issuer.name || other.url == issuer.url;
-                                      };
-                                      if (std::any_of(issuers.begin(), issuers.end(), same))
-                                        one.refuse("there is an issuer of this name or url already");
-                                      issuers.push_back(std::move(issuer));
-                                    });
-                                    if (issuers.size() > kMostIssuers) value.refuse("at most 32 issuers");
-                                  }}});
-  const std::string* page_url = nullptr;
-  for (const Issuer& issuer : issuers) {
-    if (issuer.page.id.empty()) continue;
-    if (page_url == nullptr) page_url = &issuer.page.url;
-    if (issuer.page.url != *page_url)
-      return invalid(std::string(file) +
-                     ": issuers: page.url is the address of this server, so it is the same for all");
-  }
-  if (!reading.mistakes().empty()) return document::error_of(file, reading.take_mistakes());
-  return issuers;
+  return document::result_of(file, issuers_of(*tree, true));
 }
+
+document::Checked<std::vector<Issuer>> check_issuers(const document::Node& tree) { return issuers_of(tree, false); }
 
 }  // namespace berth::identity

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/document/document.h"
 
 namespace berth::identity {
 
@@ -39,5 +40,8 @@ struct Issuer {
 
 // Returns the issuers in `text`. An error has a line for each mistake, FILE:LINE:COLUMN: PATH: what is wrong.
 Result<std::vector<Issuer>> read_issuers(std::string_view text, std::string_view file);
+// The same from a tree, with each mistake by itself. The files that it names, which are the server's, are not looked
+// at.
+document::Checked<std::vector<Issuer>> check_issuers(const document::Node& tree);
 
 }  // namespace berth::identity

@@ -1,7 +1,10 @@
 #include "identity/issuer.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <string>
 
 #include "identity/test_keys.h"
@@ -46,6 +49,32 @@ TEST_CASE("issuers: a mistake is told with its place") {
   CHECK(mentions(mistake_in(corp + "}\n  - {name: corp, url: https://x, audience: y}\n"), "already"));
   CHECK(mentions(mistake_in(corp + ", clock_skew: 1h}\n"), "clock_skew"));
   CHECK(mentions(mistake_in(corp + ", keep: 30d}\n"), "keep"));
+  const std::string page = ", page: {client_id: berth, url: https://berth.example.com}";
+  CHECK_EQ(mistake_in(corp + page + "}\n  - {name: lab, url: https://x, audience: y" + page + "}\n"), "");
+  CHECK(
+      mentions(mistake_in(corp + page + "}\n  - {name: lab, url: https://x, audience: y, page: {client_id: berth}}\n"),
+               "issuers.yaml:3:5: issuers[1]: page.url is the address of this server"));
+}
+
+// The file belongs to root where the tests run as root, and to the user who runs them elsewhere.
+TEST_CASE("issuers: the secret of a client is read by the server alone, and is known to no other user") {
+  const std::string path = "/tmp/berth-page-secret-" + std::to_string(::getpid());
+  const std::string text =
+      "issuers:\n  - {name: corp, url: https://x, audience: berth, page: {client_id: berth, "
+      "client_secret_file: " +
+      path + "}}\n";
+  CHECK(mentions(mistake_in(text), "cannot read " + path));
+  CHECK(check_issuers(*document::parse(text, "issuers.yaml")).value);  // the file is on the server
+  std::ofstream(path) << "s3cret\n";
+  ::chmod(path.c_str(), 0600);
+  const auto read = read_issuers(text, "issuers.yaml");
+  REQUIRE(read);
+  CHECK_EQ(read->front().page.secret, "s3cret");
+  ::chmod(path.c_str(), 0440);  // as Kubernetes mounts a Secret, whose files are root's
+  CHECK_EQ(mistake_in(text).empty(), ::geteuid() == 0);
+  ::chmod(path.c_str(), 0444);
+  CHECK(mentions(mistake_in(text), "others may read it"));
+  ::unlink(path.c_str());
 }
 
 TEST_CASE("issuers: http is for this machine alone") {

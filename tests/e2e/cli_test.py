@@ -594,6 +594,20 @@ def files_are_checked_without_a_server_and_all_mistakes_told(berth):
     berth("submit", "-f", "worse.yaml", code=2, errors=3)  # the server knows them, and tells all
     write("torn.yaml", "queues:\n  a: {max: {gpus: 1}\n")
     assert "has no closing }" in berth("check", "torn.yaml", code=2, env=nowhere)
+    write("prices.yaml", "currency: EUR\nprices:\n  - valid_from: 2026-11-01\n    gpus: {H100-SXM5-80GB: {floor: 2.5, burst: 3}}\n")
+    write("issuers.yaml", "issuers:\n  - {name: corp, url: https://login.example.com, audience: berth, page: {client_id: berth,\n"
+          "     client_secret_file: /on/the/server}}\n")
+    said = berth("check", "prices.yaml", "issuers.yaml", "good.yaml", env=nowhere)
+    assert said == ("prices.yaml: a price book with 1 period, no mistakes\nissuers.yaml: 1 issuer, no mistakes\n"
+                    "good.yaml: a configuration with 2 queues, no mistakes\n"), said
+    write("prices.yaml", "currency: EUR\nprices: {currency: EUR}\n")
+    write("issuers.yaml", "issuers:\n  - {name: corp, url: https://login.example.com, audiense: berth}\n")
+    said = berth("check", "prices.yaml", "issuers.yaml", code=2, env=nowhere)
+    assert "prices.yaml:2:9: prices: this is a map; give a list" in said, said
+    assert "issuers.yaml:2:50: issuers[0]: there is no key 'audiense'; did you mean 'audience'?" in said, said
+    told = json.loads(berth("check", "-o", "json", "prices.yaml", "issuers.yaml", code=2, env=nowhere))["items"]
+    assert [file["kind"] for file in told] == ["prices", "issuers"], told
+    assert "'currency'" in berth("check", "prices.yaml", "--kind", "config", code=2, env=nowhere)
     assert "a job, no mistakes" in berth("check", "-", "--kind", "job", text="command: x\n", env=nowhere)
     said = berth("check", "/nonexistent.yaml", "bad.yaml", code=3, env=nowhere)
     assert said.splitlines() == lines, said  # what can be read is checked all the same

@@ -1,7 +1,8 @@
-// Reads configuration and job documents as `berth apply` and `berth submit` would, without a server, and shows every
+// Reads configurations, jobs, price books and lists of issuers as the server would, without one, and shows every
 // mistake. Where a configuration is among the files, the names in the jobs are looked up in it.
 
 #include <algorithm>
+#include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
@@ -9,8 +10,10 @@
 #include "cli/connection.h"
 #include "cli/exit_code.h"
 #include "cli/printable.h"
+#include "identity/issuer.h"
 #include "model/document/config_document.h"
 #include "model/document/job_document.h"
+#include "model/document/price_document.h"
 #include "model/nearest.h"
 
 namespace berth::cli {
@@ -20,13 +23,53 @@ using document::Mistake;
 
 struct CheckedFile {
   std::string name;
-  std::string kind;  // config or job; empty: it is neither, because its syntax is wrong
+  std::string kind;  // one of kKinds; empty: none of them, because its syntax is wrong
   document::Node tree = {};
   std::optional<ClusterConfig> config = {};
   std::optional<JobSpec> job = {};
+  std::string says = {};  // what it is, if it has no mistakes
   std::vector<Mistake> mistakes = {};
   std::optional<Error> unreadable = {};
 };
+
+std::string count_of(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// Each reads the tree of the file, and adds what it says and its mistakes.
+void check_config(CheckedFile& file) {
+  auto read = document::check_config(file.tree);
+  if (read.value) file.says = "a configuration with " + count_of(read.value->queues.size(), "queue");
+  file.config = std::move(read.value);
+  file.mistakes = std::move(read.mistakes);
+}
+
+void check_job(CheckedFile& file) {
+  auto read = document::check_job(file.tree);
+  file.says = "a job";
+  file.job = std::move(read.value);
+  file.mistakes = std::move(read.mistakes);
+}
+
+// The server looks the time zones up.
+void check_prices(CheckedFile& file) {
+  auto read = document::check_prices(file.tree, nullptr);
+  if (read.value) file.says = "a price book with " + count_of(read.value->periods.size(), "period");
+  file.mistakes = std::move(read.mistakes);
+}
+
+void check_issuers(CheckedFile& file) {
+  auto read = identity::check_issuers(file.tree);
+  if (read.value) file.says = count_of(read.value->size(), "issuer");
+  file.mistakes = std::move(read.mistakes);
+}
+
+struct FileKind {
+  std::string_view name;
+  void (*check)(CheckedFile&);
+};
+constexpr std::array kKinds{FileKind{"config", check_config}, FileKind{"job", check_job},
+                            FileKind{"prices", check_prices}, FileKind{"issuers", check_issuers}};
 
 // How many keys at the top of the document the reader did not know, or all of them if it is no map.
 std::size_t unknown_keys(const document::Node& tree, const std::vector<Mistake>& mistakes) {
@@ -38,7 +81,7 @@ std::size_t unknown_keys(const document::Node& tree, const std::vector<Mistake>&
   return count;
 }
 
-// Reads the document as what it is. If nothing is said, that is what knows more of its keys.
+// Reads the document as what it is. If nothing is said, that is the first kind which knows most of its keys.
 CheckedFile check_file(const std::string& name, const std::string& kind) {
   CheckedFile file{name, kind};
   const auto text = read_file(name, document::kMaxBytes);
@@ -52,20 +95,16 @@ CheckedFile check_file(const std::string& name, const std::string& kind) {
     return file;
   }
   file.tree = std::move(*syntax.value);
-  auto config = document::check_config(file.tree);
-  auto job = document::check_job(file.tree);
-  if (kind.empty()) {
-    const bool is_job = unknown_keys(file.tree, job.mistakes) < unknown_keys(file.tree, config.mistakes);
-    file.kind = is_job ? "job" : "config";
+  std::optional<CheckedFile> best;
+  for (const FileKind& one : kKinds) {
+    if (!kind.empty() && kind != one.name) continue;
+    CheckedFile read = file;
+    read.kind = one.name;
+    one.check(read);
+    if (!best || unknown_keys(read.tree, read.mistakes) < unknown_keys(best->tree, best->mistakes))
+      best = std::move(read);
   }
-  if (file.kind == "job") {
-    file.job = std::move(job.value);
-    file.mistakes = std::move(job.mistakes);
-  } else {
-    file.config = std::move(config.value);
-    file.mistakes = std::move(config.mistakes);
-  }
-  return file;
+  return best ? std::move(*best) : std::move(file);
 }
 
 // Looks up the names of one job in a configuration.
@@ -125,19 +164,13 @@ class Lookup {
   Names queues_, models_, pools_, classes_;
 };
 
-std::string count_of(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string check_table(const std::vector<CheckedFile>& files) {
   std::string text;
   for (const CheckedFile& file : files) {
     if (file.unreadable) continue;  // told as errors are
     for (const Mistake& one : file.mistakes) text += printable(document::mistake_line(file.name, one)) + "\n";
     if (!file.mistakes.empty()) continue;
-    const std::string what =
-        file.config ? "a configuration with " + count_of(file.config->queues.size(), "queue") : "a job";
-    text += printable(file.name) + ": " + what + ", no mistakes\n";
+    text += printable(file.name) + ": " + file.says + ", no mistakes\n";
   }
   return text;
 }
