@@ -129,6 +129,7 @@ class ApiStandIn {
     };
     if (pods_first) give(Kind::kPod, pods_);
     give(Kind::kNamespace, namespaces_);
+    give(Kind::kPriorityClass, workloads_[Kind::kPriorityClass]);
     give(Kind::kNode, nodes_);
     give(Kind::kJob, jobs_);
     give(Kind::kPodGroup, {});

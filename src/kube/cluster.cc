@@ -37,6 +37,7 @@ bool is_of_volumes(Kind kind) {
 
 std::vector<Resource> watched() {
   std::vector<Resource> all{{Kind::kNamespace, "/api/v1/namespaces", "", false},
+                            {Kind::kPriorityClass, "/apis/scheduling.k8s.io/v1/priorityclasses", "", false},
                             {Kind::kNode, "/api/v1/nodes", "", false},
                             {Kind::kJob, "/apis/batch/v1/jobs", "", true},
                             {Kind::kPodGroup, "/apis/scheduling.k8s.io/v1beta1/podgroups", "", true}};
@@ -76,6 +77,7 @@ void Cluster::Impl::observe(Kind kind, const boost::json::object& object, bool d
   if (kind == Kind::kPod) return observe_pod(object, deleted);
   if (kind == Kind::kNamespace && deleted) namespaces_.erase(id);
   if (kind == Kind::kNamespace && !deleted) namespaces_[id] = terms_of_namespace(object);
+  if (kind == Kind::kPriorityClass) return observe_priority_class(id, object, deleted);
   if (kind == Kind::kCsiNode) return limit_attaching(id, deleted ? AttachLimits() : read_attach_limits(object));
   if (is_of_volumes(kind)) return deleted ? volumes_gone(kind, id) : observe_volumes(kind, id, object);
   if (!owns_pods(kind)) return;
@@ -87,6 +89,7 @@ void Cluster::Impl::gone(Kind kind, const std::string& id) {
   if (kind == Kind::kNode) return node_gone(id);
   if (kind == Kind::kPod) return pod_gone(id);
   if (kind == Kind::kNamespace) namespaces_.erase(id);
+  if (kind == Kind::kPriorityClass) default_classes_.erase(id);
   if (kind == Kind::kCsiNode) return limit_attaching(id, {});
   if (is_of_volumes(kind)) return volumes_gone(kind, id);
   if (!owns_pods(kind)) return;
@@ -110,6 +113,9 @@ void Cluster::Impl::end_list(Kind kind) {
   if (kind == Kind::kNode) look(nodes_);
   if (kind == Kind::kPod) look(pods_);
   if (kind == Kind::kNamespace) look(namespaces_);
+  for (const std::string& name : default_classes_) {
+    if (kind == Kind::kPriorityClass && !seen.contains(name)) missing.push_back(name);
+  }
   if (kind == Kind::kStorageClass) look(classes_);
   if (kind == Kind::kPersistentVolume) look(volumes_);
   if (kind == Kind::kPersistentVolumeClaim) look(claims_);

@@ -224,9 +224,25 @@ std::string Cluster::Impl::queue_of(const Pod& pod, std::string& why) const {
   return {};
 }
 
+void Cluster::Impl::observe_priority_class(const std::string& name, const boost::json::object& object, bool deleted) {
+  const bool is_default = !deleted && true_at(object, {"globalDefault"});
+  if (!is_default) default_classes_.erase(name);
+  if (is_default) default_classes_.insert(name);
+}
+
+// Returns the priority class that the pod asks for; empty: none. The cluster's default class stands in the pods that
+// named none, so it counts only where their namespace has it by name: `*` does not mean it.
+std::string Cluster::Impl::class_of(const Pod& pod) const {
+  const PodWish& wish = pod.object.wish;
+  if (!wish.class_by_spec || !default_classes_.contains(wish.priority_class)) return wish.priority_class;
+  const auto terms = namespaces_.find(pod.object.name_space);
+  return terms != namespaces_.end() && names_class(wish.priority_class, terms->second) ? wish.priority_class
+                                                                                       : std::string();
+}
+
 // Returns why the pod may not have the priority class that it names; empty: it may.
 std::string Cluster::Impl::why_not_its_class(const Pod& pod) const {
-  const std::string& wanted = pod.object.wish.priority_class;
+  const std::string wanted = class_of(pod);
   const auto terms = namespaces_.find(pod.object.name_space);
   if (terms == namespaces_.end() || may_use_class(wanted, terms->second)) return {};
   std::string list;
@@ -290,7 +306,7 @@ std::optional<JobSpec> Cluster::Impl::spec_of(const std::string& name, const std
   job.user = "kubernetes:" + shown(first.object.name_space, 80);
   const bool serves = first.object.member.serves || wish.owner_kind == "ReplicaSet" || wish.owner_kind == "StatefulSet";
   job.job_class = wish.job_class.value_or(serves ? JobClass::kInference : JobClass::kTraining);
-  job.priority_class = wish.priority_class;
+  job.priority_class = class_of(first);
   job.topology = wish.topology;
   job.time_limit_s = wish.time_limit_s;
   job.checkpoint.on_signal = wish.saves_on_signal;

@@ -202,6 +202,8 @@ class Cluster::Impl {
   std::optional<JobSpec> job_of(const Group& group, const std::vector<Pod*>& pods);
   std::optional<JobSpec> spec_of(const std::string& name, const std::vector<Pod*>& pods, Refusal& why) const;
   std::string queue_of(const Pod& pod, std::string& why) const;
+  void observe_priority_class(const std::string& name, const boost::json::object& object, bool deleted);
+  std::string class_of(const Pod& pod) const;
   std::string why_not_its_class(const Pod& pod) const;
   TaskGroup task_group_of(const Pod& pod) const;
   std::string put_terms(const std::vector<Pod*>& pods, JobSpec& job) const;
@@ -340,7 +342,8 @@ class Cluster::Impl {
   std::set<std::string> unread_nodes_;          // names of nodes that could not be read
   std::map<std::string, Usage> foreign_;        // by node
   std::map<std::string, NamespaceTerms> namespaces_;
-  std::map<std::string, Workload> owners_;                 // by the id of the object (cluster.cc)
+  std::set<std::string> default_classes_;   // priority classes that the API server writes into pods that name none
+  std::map<std::string, Workload> owners_;  // by the id of the object (cluster.cc)
   std::map<std::string, Suspended> suspensions_;           // by the id of the object
   std::map<std::string, std::set<std::string>> by_owner_;  // uids of pods
   std::map<std::string, Pod> pods_;                        // by uid

@@ -49,9 +49,12 @@ NamespaceTerms terms_of_namespace(const boost::json::object& name_space) {
 }
 
 bool may_use_class(const std::string& priority_class, const NamespaceTerms& terms) {
+  return priority_class.empty() || names_class("*", terms) || names_class(priority_class, terms);
+}
+
+bool names_class(const std::string& priority_class, const NamespaceTerms& terms) {
   const auto& all = terms.priority_classes;
-  return priority_class.empty() || std::find(all.begin(), all.end(), "*") != all.end() ||
-         std::find(all.begin(), all.end(), priority_class) != all.end();
+  return std::find(all.begin(), all.end(), priority_class) != all.end();
 }
 
 std::string queue_for(const std::string& asked, const std::vector<std::string>& allowed) {

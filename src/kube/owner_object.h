@@ -26,6 +26,9 @@ NamespaceTerms terms_of_namespace(const boost::json::object& name_space);
 // all may use.
 bool may_use_class(const std::string& priority_class, const NamespaceTerms& terms);
 
+// Whether the terms have the class by its own name.
+bool names_class(const std::string& priority_class, const NamespaceTerms& terms);
+
 // Returns the queue that a pod gets which asks for `asked` (empty: the default) in a namespace that may use `allowed`,
 // or an empty text if it may not use that. An entry `research/*` stands for all queues below research. As a label
 // cannot hold '/', `research.nlp` asks for research/nlp.

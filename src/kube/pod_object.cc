@@ -127,7 +127,8 @@ void read_terms(const json::object& pod, PodObject& object) {
   }
   if (wish.queue.empty()) wish.queue = annotation(pod, "berth.dev/queue");  // paths with '/' are no label values
   wish.priority_class = label(pod, "berth.dev/priority-class");
-  if (wish.priority_class.empty()) wish.priority_class = text_at(pod, {"spec", "priorityClassName"});
+  wish.class_by_spec = wish.priority_class.empty();
+  if (wish.class_by_spec) wish.priority_class = text_at(pod, {"spec", "priorityClassName"});
   wish.topology = {annotation(pod, "berth.dev/topology-required"), annotation(pod, "berth.dev/topology-preferred")};
   if (const std::string word = label(pod, "berth.dev/class"); !word.empty()) {
     wish.job_class = enum_from_name<JobClass>(word);

@@ -35,6 +35,7 @@ struct PodEnd {
 struct PodWish {
   std::string queue;           // empty: the namespace's default
   std::string priority_class;  // empty: berth's default
+  bool class_by_spec = false;  // it is spec.priorityClassName, which the API server writes where a pod names none
   std::string owner_kind;      // of its controller; empty: none
   std::string owner_name;
   std::string group_name;  // group by label or PodGroup

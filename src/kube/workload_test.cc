@@ -370,4 +370,38 @@ TEST_CASE("a namespace uses the priority classes that its annotation names, and 
   CHECK_EQ(api.jobs().size(), 4);
 }
 
+TEST_CASE("the cluster's default priority class counts only where the namespace has it by name") {
+  OwnedPods api;
+  const std::string by_spec = R"("priorityClassName":"usual")";
+  const auto class_of = [&](std::size_t job) { return api.jobs().at(job).spec.priority_class; };
+  api.owner(Kind::kPriorityClass, R"({"metadata":{"name":"usual"},"value":100,"globalDefault":true})");
+  api.owner(Kind::kPriorityClass, R"({"metadata":{"name":"dev"},"value":1,"globalDefault":false})");
+  api.name_space("team", "research", "");
+  api.pod("a", 1, "", by_spec);  // as the API server writes it
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 1);
+  CHECK_EQ(class_of(0), "");
+  api.name_space("team", "research", "*");
+  api.pod("b", 1, "", by_spec);
+  api.pod("c", 1, "", R"("priorityClassName":"dev")");
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 3);
+  CHECK_EQ(class_of(1), "");
+  CHECK_EQ(class_of(2), "dev");
+  api.name_space("team", "research", "dev, usual");
+  api.pod("d", 1, "", by_spec);
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 4);
+  CHECK_EQ(class_of(3), "usual");
+  api.name_space("team", "research", "dev");
+  api.pod("e", 1, R"("berth.dev/priority-class":"usual")");  // asked for by name
+  api.settle();
+  CHECK_NE(api.told("e").find("priority class 'usual' is not one that namespace team may use: dev"), std::string::npos);
+  api.owner(Kind::kPriorityClass, R"({"metadata":{"name":"usual"},"value":100})");
+  api.pod("f", 1, "", by_spec);
+  api.settle();
+  CHECK_NE(api.told("f").find("priority class 'usual'"), std::string::npos);
+  CHECK_EQ(api.jobs().size(), 4);
+}
+
 }  // namespace berth::kube
