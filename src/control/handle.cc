@@ -618,6 +618,7 @@ Result<Reply> on(Batch& batch, const CreateToken& command) {
     return invalid("user '" + token.as_user.substr(0, 80) + "': " + std::string(kNameRule));
   if (batch.state().queue_at(token.queue) == nullptr)
     return not_found("no such queue '" + token.queue.substr(0, 200) + "'");
+  if (const std::string flaw = flaw_of_place(token.role, token.queue); !flaw.empty()) return invalid(flaw);
   // The name admin is that of the token in the data directory, and of its jobs.
   if ((token.name == "admin" || token.as_user == "admin") && (token.role != Role::kAdmin || !token.queue.empty()))
     return invalid("only a token with the role admin at the root may have the name or user 'admin'; choose another");

@@ -116,6 +116,8 @@ Result<Reply> bind_role(Batch& batch, const BindRole& command) {
                      ", and the next token of that name would have the role; create it first (berth token create)");
   if (batch.state().queue_at(command.binding.queue) == nullptr)
     return not_found("no such queue '" + command.binding.queue.substr(0, 200) + "'");
+  if (const std::string flaw = flaw_of_place(command.binding.role, command.binding.queue); !flaw.empty())
+    return invalid(flaw);
   return command.bound ? grant(batch, command) : revoke(batch, command);
 }
 

@@ -8,8 +8,9 @@
 
 namespace berth {
 
-enum class Role { kViewer, kMember, kLead, kOrgAdmin, kFinance, kAuditor, kOperator, kAdmin };
-BERTH_ENUM_NAMES(Role, "viewer", "member", "lead", "org-admin", "finance", "auditor", "operator", "admin");
+// The log has their numbers: a new one comes last.
+enum class Role { kViewer, kMember, kLead, kOrgAdmin, kFinance, kAuditor, kOperator, kAdmin, kMetrics };
+BERTH_ENUM_NAMES(Role, "viewer", "member", "lead", "org-admin", "finance", "auditor", "operator", "admin", "metrics");
 
 struct RoleBinding {
   std::string subject;
@@ -21,5 +22,11 @@ struct RoleBinding {
                       field("queue", &RoleBinding::queue));
   }
 };
+
+// Returns what is wrong with having the role at that queue; empty: nothing.
+inline std::string flaw_of_place(Role role, const std::string& queue) {
+  if (role != Role::kMetrics || queue.empty()) return {};
+  return "the role metrics reads what is of the whole cluster, so it is had at the root alone (queue /)";
+}
 
 }  // namespace berth

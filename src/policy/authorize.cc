@@ -13,6 +13,7 @@ bool reaches(Reach reach, const Subject& subject, const Object& object) {
 }
 
 std::optional<Role> least_role(const Subject& subject, Verb verb, const Object& object) {
+  if (reaches(reach_of(Role::kMetrics, verb), subject, object)) return Role::kMetrics;
   for (std::size_t role = 0; role < EnumNames<Role>::kNames.size(); ++role) {
     if (reaches(reach_of(static_cast<Role>(role), verb), subject, object)) return static_cast<Role>(role);
   }

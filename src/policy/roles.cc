@@ -18,32 +18,33 @@ constexpr Reach kAll = Reach::kAll;
 
 // clang-format off
 constexpr std::array<Row, EnumNames<Verb>::kNames.size()> kTable{{
-    // In the order of Role: viewer, member, lead, org-admin, finance, auditor, operator, admin.
-    {Verb::kSeeQueue,         {kAll, kAll, kAll, kAll, kAll, kAll, kAll, kAll}},
-    {Verb::kSeeJob,           {kAll, kOwn, kAll, kAll, kNo, kAll, kAll, kAll}},
-    {Verb::kReadLog,          {kNo, kOwn, kAll, kNo, kNo, kNo, kNo, kAll}},
-    {Verb::kSubmit,           {kNo, kOwn, kOwn, kOwn, kNo, kNo, kNo, kAll}},
-    {Verb::kStopJob,          {kNo, kOwn, kAll, kAll, kNo, kNo, kAll, kAll}},
-    {Verb::kHoldJob,          {kNo, kOwn, kAll, kAll, kNo, kNo, kAll, kAll}},
-    {Verb::kPrioritizeJob,    {kNo, kOwn, kAll, kAll, kNo, kNo, kNo, kAll}},
-    {Verb::kMoveJob,          {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll}},
-    {Verb::kReportCheckpoint, {kNo, kOwn, kOwn, kOwn, kNo, kNo, kNo, kAll}},
-    {Verb::kSeeUsage,         {kAll, kOwn, kAll, kAll, kAll, kAll, kAll, kAll}},
-    {Verb::kSeeNodes,         {kNo, kNo, kNo, kNo, kNo, kAll, kAll, kAll}},
-    {Verb::kManageNodes,      {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll}},
-    {Verb::kSeeConfig,        {kNo, kNo, kNo, kNo, kNo, kAll, kAll, kAll}},
-    {Verb::kChangeConfig,     {kNo, kNo, kNo, kNo, kNo, kNo, kNo, kAll}},
-    {Verb::kSeeEvents,        {kNo, kNo, kNo, kNo, kNo, kAll, kNo, kAll}},
-    {Verb::kSeeServer,        {kNo, kNo, kNo, kNo, kNo, kAll, kAll, kAll}},
-    {Verb::kConfirmClock,     {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll}},
-    {Verb::kManageTokens,     {kNo, kNo, kNo, kNo, kNo, kNo, kNo, kAll}},
-    {Verb::kManageBilling,    {kNo, kNo, kNo, kNo, kAll, kNo, kNo, kAll}},
-    {Verb::kReportQuantities, {kNo, kNo, kNo, kNo, kAll, kNo, kAll, kAll}},
-    {Verb::kManageRules,      {kNo, kNo, kNo, kAll, kNo, kNo, kNo, kAll}},
-    {Verb::kChangeQueue,      {kNo, kNo, kNo, kAll, kNo, kNo, kAll, kAll}},
-    {Verb::kManageRoles,      {kNo, kNo, kAll, kAll, kNo, kNo, kNo, kAll}},
-    {Verb::kSeeAudit,         {kNo, kNo, kNo, kAll, kNo, kAll, kNo, kAll}},
-    {Verb::kBreakGlass,       {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll}},
+    // In the order of Role: viewer, member, lead, org-admin, finance, auditor, operator, admin, metrics.
+    {Verb::kSeeQueue,         {kAll, kAll, kAll, kAll, kAll, kAll, kAll, kAll, kNo}},
+    {Verb::kSeeJob,           {kAll, kOwn, kAll, kAll, kNo, kAll, kAll, kAll, kNo}},
+    {Verb::kReadLog,          {kNo, kOwn, kAll, kNo, kNo, kNo, kNo, kAll, kNo}},
+    {Verb::kSubmit,           {kNo, kOwn, kOwn, kOwn, kNo, kNo, kNo, kAll, kNo}},
+    {Verb::kStopJob,          {kNo, kOwn, kAll, kAll, kNo, kNo, kAll, kAll, kNo}},
+    {Verb::kHoldJob,          {kNo, kOwn, kAll, kAll, kNo, kNo, kAll, kAll, kNo}},
+    {Verb::kPrioritizeJob,    {kNo, kOwn, kAll, kAll, kNo, kNo, kNo, kAll, kNo}},
+    {Verb::kMoveJob,          {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll, kNo}},
+    {Verb::kReportCheckpoint, {kNo, kOwn, kOwn, kOwn, kNo, kNo, kNo, kAll, kNo}},
+    {Verb::kSeeUsage,         {kAll, kOwn, kAll, kAll, kAll, kAll, kAll, kAll, kNo}},
+    {Verb::kSeeNodes,         {kNo, kNo, kNo, kNo, kNo, kAll, kAll, kAll, kNo}},
+    {Verb::kManageNodes,      {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll, kNo}},
+    {Verb::kSeeConfig,        {kNo, kNo, kNo, kNo, kNo, kAll, kAll, kAll, kNo}},
+    {Verb::kChangeConfig,     {kNo, kNo, kNo, kNo, kNo, kNo, kNo, kAll, kNo}},
+    {Verb::kSeeEvents,        {kNo, kNo, kNo, kNo, kNo, kAll, kNo, kAll, kNo}},
+    {Verb::kSeeServer,        {kNo, kNo, kNo, kNo, kNo, kAll, kAll, kAll, kNo}},
+    {Verb::kSeeMetrics,       {kNo, kNo, kNo, kNo, kNo, kAll, kAll, kAll, kAll}},
+    {Verb::kConfirmClock,     {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll, kNo}},
+    {Verb::kManageTokens,     {kNo, kNo, kNo, kNo, kNo, kNo, kNo, kAll, kNo}},
+    {Verb::kManageBilling,    {kNo, kNo, kNo, kNo, kAll, kNo, kNo, kAll, kNo}},
+    {Verb::kReportQuantities, {kNo, kNo, kNo, kNo, kAll, kNo, kAll, kAll, kNo}},
+    {Verb::kManageRules,      {kNo, kNo, kNo, kAll, kNo, kNo, kNo, kAll, kNo}},
+    {Verb::kChangeQueue,      {kNo, kNo, kNo, kAll, kNo, kNo, kAll, kAll, kNo}},
+    {Verb::kManageRoles,      {kNo, kNo, kAll, kAll, kNo, kNo, kNo, kAll, kNo}},
+    {Verb::kSeeAudit,         {kNo, kNo, kNo, kAll, kNo, kAll, kNo, kAll, kNo}},
+    {Verb::kBreakGlass,       {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll, kNo}},
 }};
 // clang-format on
 
@@ -66,7 +67,8 @@ bool may_grant(Role granter, Role granted) {
     case Role::kAdmin:
       return true;
     case Role::kOrgAdmin:
-      return granted != Role::kOperator && granted != Role::kAdmin;
+      // What a scraper reads is of the whole cluster.
+      return granted != Role::kOperator && granted != Role::kAdmin && granted != Role::kMetrics;
     case Role::kLead:
       return granted == Role::kViewer || granted == Role::kMember;
     case Role::kViewer:
@@ -74,6 +76,7 @@ bool may_grant(Role granter, Role granted) {
     case Role::kFinance:
     case Role::kAuditor:
     case Role::kOperator:
+    case Role::kMetrics:
       return false;
   }
   return false;

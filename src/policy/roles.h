@@ -25,7 +25,8 @@ enum class Verb : std::uint8_t {
   kSeeConfig,         // the configuration document
   kChangeConfig,      // apply another one
   kSeeEvents,         // all events, whatever their queue
-  kSeeServer,         // status, metrics, capacity, advice
+  kSeeServer,         // status, capacity, advice
+  kSeeMetrics,        // what a scraper reads
   kConfirmClock,      // say that the wall clock is right
   kManageTokens,      // create, list and revoke tokens
   kManageBilling,     // put prices in force, close months, correct bills
@@ -54,7 +55,8 @@ bool may_grant(Role granter, Role granted);
 namespace berth {
 BERTH_ENUM_NAMES(policy::Verb, "see-queue", "see-job", "read-log", "submit", "stop-job", "hold-job", "prioritize-job",
                  "move-job", "report-checkpoint", "see-usage", "see-nodes", "manage-nodes", "see-config",
-                 "change-config", "see-events", "see-server", "confirm-clock", "manage-tokens", "manage-billing",
-                 "report-quantities", "manage-rules", "change-queue", "manage-roles", "see-audit", "break-glass");
+                 "change-config", "see-events", "see-server", "see-metrics", "confirm-clock", "manage-tokens",
+                 "manage-billing", "report-quantities", "manage-rules", "change-queue", "manage-roles", "see-audit",
+                 "break-glass");
 BERTH_ENUM_NAMES(policy::Reach, "none", "own", "all");
 }  // namespace berth

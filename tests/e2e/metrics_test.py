@@ -5,12 +5,13 @@ import http.client
 import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 import traceback
 from collections import Counter
 
-from server import ROOT, Server, fresh_directory
+from server import ROOT, Problem, Server, berth_binary, fresh_directory
 
 CONFIG = """
 cluster: measured
@@ -124,9 +125,9 @@ class Scrape:
         return found
 
 
-def get(server, token):
+def get(server, token, path="/metrics"):
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
-    connection.request("GET", "/metrics", headers={"Authorization": "Bearer " + token} if token else {})
+    connection.request("GET", path, headers={"Authorization": "Bearer " + token} if token else {})
     answer = connection.getresponse()
     text = answer.read().decode()
     connection.close()
@@ -409,9 +410,39 @@ def the_parser_refuses_what_is_malformed(world):
         raise AssertionError(f"this was taken for good:\n{bad}")
 
 
+def the_documented_token_reads_the_metrics_and_nothing_else(world):
+    """One command makes it, and stands in each document that speaks of it; the test runs it as it stands there."""
+    command = "berth token create prometheus --role metrics --queue / --expires 365d"
+    for page in ("docs/metrics.md", "docs/install-managed.md", "examples/prometheus/prometheus.yml", "deploy/helm/berth/values.yaml"):
+        with open(os.path.join(ROOT, page)) as file:
+            assert command in file.read(), page
+    server = world.server
+    environment = {**os.environ, "BERTH_SERVER": f"http://127.0.0.1:{server.port}", "BERTH_TOKEN": server.token}
+    ran = subprocess.run([berth_binary(), *command.split()[1:]], capture_output=True, text=True, check=False, env=environment)
+    assert ran.returncode == 0, ran.stderr
+    token = ran.stdout.split()[-1]
+    answer, text = get(server, token)
+    assert answer.status == 200, text
+    parse(text)
+    for path in ("/v1/cluster", "/v1/nodes", "/v1/events", "/v1/config", "/v1/audit", "/v1/usage", "/v1/capacity", "/v1/snapshot",
+                 "/v1/tokens", "/v1/queues/rest", "/v1/advice", "/v1/jobs", "/v1/queues", "/v1/bill"):
+        assert get(server, token, path)[0].status == 403, path
+    viewer = server.ask("POST", "/v1/tokens", {"name": "looks", "role": "viewer", "expires_in_s": 600})["token"]
+    answer, text = get(server, viewer)
+    assert answer.status == 403 and "that takes the role metrics" in text, text
+    try:
+        server.ask("POST", "/v1/tokens", {"name": "part", "role": "metrics", "queue": "rest", "expires_in_s": 600})
+        raise AssertionError("a role that reaches nothing was given")
+    except Problem as refused:
+        assert "at the root alone" in str(refused), refused
+    for name in ("prometheus", "looks"):
+        server.ask("DELETE", f"/v1/tokens/{name}")
+
+
 STORY = [the_parser_refuses_what_is_malformed, an_idle_cluster_is_all_zero, reads_need_the_token,
          a_preemption_is_seen_from_all_sides, whoever_waits_has_the_reason_that_the_list_says,
-         the_log_is_counted_as_the_server_says, documents_name_what_is_served_and_all_of_it, counters_begin_at_zero_with_the_server_and_gauges_go_on]
+         the_log_is_counted_as_the_server_says, documents_name_what_is_served_and_all_of_it, counters_begin_at_zero_with_the_server_and_gauges_go_on,
+         the_documented_token_reads_the_metrics_and_nothing_else]
 
 
 def main():

@@ -44,7 +44,7 @@ constexpr std::array kRules{
     Rule{"getIdentity", On::kAnyone, Verb::kSeeQueue},
     Rule{"checkAccess", On::kAnyone, Verb::kSeeQueue},
     Rule{"getCluster", On::kCluster, Verb::kSeeServer},
-    Rule{"getMetrics", On::kCluster, Verb::kSeeServer},
+    Rule{"getMetrics", On::kCluster, Verb::kSeeMetrics},
     Rule{"getCapacity", On::kCluster, Verb::kSeeServer},
     Rule{"getAdvice", On::kCluster, Verb::kSeeServer},
     Rule{"getClock", On::kCluster, Verb::kSeeServer},

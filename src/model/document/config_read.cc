@@ -170,6 +170,7 @@ class ConfigReader {
         body.refuse("a role needs a subject: user:NAME, group:ISSUER:NAME, token:NAME or cert:NAME");
       if (role == unset) body.refuse("a role needs its name, such as role: member");
       binding.role = static_cast<Role>(role == unset ? 0 : role);
+      if (const std::string flaw = flaw_of_place(binding.role, binding.queue); !flaw.empty()) body.refuse(flaw);
       if (binding.subject.empty()) return;
       places_.note("role of '" + binding.subject + "'", body.node().at);
       config_.roles.push_back(std::move(binding));

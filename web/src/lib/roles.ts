@@ -1,37 +1,48 @@
 // What a role allows: the table of docs/roles.md (a test compares them). The server decides; the page asks here so that it
 // offers nothing that would be refused, and can say which role could do it.
 
-export const kRoles = ['viewer', 'member', 'lead', 'org-admin', 'finance', 'auditor', 'operator', 'admin'] as const;
+export const kRoles = [
+  'viewer',
+  'member',
+  'lead',
+  'org-admin',
+  'finance',
+  'auditor',
+  'operator',
+  'admin',
+  'metrics',
+] as const;
 export type Role = (typeof kRoles)[number];
 export type Reach = 'none' | 'own' | 'all'; // own: only what belongs to the subject's own user
 
 // In the order of kRoles: - none, o own, a all.
 const kTable = {
-  'see-queue': 'aaaaaaaa',
-  'see-job': 'aoaa-aaa',
-  'read-log': '-oa----a',
-  submit: '-ooo---a',
-  'stop-job': '-oaa--aa',
-  'hold-job': '-oaa--aa',
-  'prioritize-job': '-oaa---a',
-  'move-job': '------aa',
-  'report-checkpoint': '-ooo---a',
-  'see-usage': 'aoaaaaaa',
-  'see-nodes': '-----aaa',
-  'manage-nodes': '------aa',
-  'see-config': '-----aaa',
-  'change-config': '-------a',
-  'see-events': '-----a-a',
-  'see-server': '-----aaa',
-  'confirm-clock': '------aa',
-  'manage-tokens': '-------a',
-  'manage-billing': '----a--a',
-  'report-quantities': '----a-aa',
-  'manage-rules': '---a---a',
-  'change-queue': '---a--aa',
-  'manage-roles': '--aa---a',
-  'see-audit': '---a-a-a',
-  'break-glass': '------aa',
+  'see-queue': 'aaaaaaaa-',
+  'see-job': 'aoaa-aaa-',
+  'read-log': '-oa----a-',
+  submit: '-ooo---a-',
+  'stop-job': '-oaa--aa-',
+  'hold-job': '-oaa--aa-',
+  'prioritize-job': '-oaa---a-',
+  'move-job': '------aa-',
+  'report-checkpoint': '-ooo---a-',
+  'see-usage': 'aoaaaaaa-',
+  'see-nodes': '-----aaa-',
+  'manage-nodes': '------aa-',
+  'see-config': '-----aaa-',
+  'change-config': '-------a-',
+  'see-events': '-----a-a-',
+  'see-server': '-----aaa-',
+  'see-metrics': '-----aaaa',
+  'confirm-clock': '------aa-',
+  'manage-tokens': '-------a-',
+  'manage-billing': '----a--a-',
+  'report-quantities': '----a-aa-',
+  'manage-rules': '---a---a-',
+  'change-queue': '---a--aa-',
+  'manage-roles': '--aa---a-',
+  'see-audit': '---a-a-a-',
+  'break-glass': '------aa-',
 } as const;
 export type Verb = keyof typeof kTable;
 export const kVerbs = Object.keys(kTable) as Verb[];
