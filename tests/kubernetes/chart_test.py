@@ -22,7 +22,7 @@ OPTIONS = {
     "jobs": {"namespace": "gpu-jobs", "queues": {"blue": "blue-jobs"}}, "extraArgs": ["--keep-finished", "7d"],
     "tls": {"secretName": "berth-tls"}, "networkPolicy": {"from": [{"namespaceSelector": {}}]},
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
-    "admissionPolicy": {"namespaceSelector": {"matchLabels": {"berth.dev/only": "yes"}}},
+    "admissionPolicy": {"namespaceSelector": {"matchLabels": {"team": "closed"}}},
     "volume": {"size": "5Gi", "storageClassName": "fast"}, "nodeSelector": {"pool": "system"},
     "tolerations": [{"key": "system", "operator": "Exists"}]}
 HELM = ""
@@ -49,7 +49,7 @@ def the_plain_manifests_are_those_of_the_chart(cluster, kubeconfig):
         made = sorted(os.listdir(folder))
         with open(os.path.join(DEPLOY, "kustomization.yaml")) as file:
             listed = [line.strip()[2:] for line in file if line.startswith("  - ")]
-        assert sorted(listed) == sorted([*made, "namespace.yaml"]), (listed, made)
+        assert sorted([*listed, "job-namespaces.yaml"]) == sorted(made), (listed, made)
         differ = [name for name in made if not filecmp.cmp(os.path.join(folder, name), os.path.join(DEPLOY, name), shallow=False)]
         assert not differ, f"run deploy/helm/render: {differ} in deploy/kubernetes differ from what the chart makes"
 
@@ -139,7 +139,7 @@ def gpus_are_kept_for_berth_where_the_selector_says(cluster, kubeconfig):
     with Fleet(cluster, kubeconfig, start=False) as fleet:
         fleet.add_nodes(1)
         fleet.add_namespace(fleet.namespace + "-only")
-        cluster.patch(f"/api/v1/namespaces/{fleet.namespace}-only", {"metadata": {"labels": {"berth.dev/only": "yes"}}})
+        cluster.patch(f"/api/v1/namespaces/{fleet.namespace}-only", {"metadata": {"labels": {"team": "closed"}}})
         numbers = iter(range(1000))
 
         def refusal(space, **change):
@@ -182,9 +182,14 @@ def helm_installs_upgrades_and_removes(cluster, kubeconfig):
         node, = fleet.add_nodes(1)
         fleet.make(fleet.pod("one", 1))
         assert node_of(fleet.wait_bound("one", 1)[0]) == node
+    uid = cluster.get("/api/v1/namespaces/berth-jobs")["metadata"]["uid"]
     helm("uninstall", "berth", "--namespace", "berth", "--wait", kubeconfig=cluster.admin)
     left = cluster.kubectl("get", "clusterroles,clusterrolebindings,flowschemas,validatingadmissionpolicies", "-o", "name").split()
     assert not [one for one in left if one.split("/")[1].startswith("berth")], left
+    kept = cluster.get("/api/v1/namespaces/berth-jobs")
+    assert kept["metadata"]["uid"] == uid and kept["status"]["phase"] == "Active", "jobs run in it"
+    helm("install", "berth", CHART, "--namespace", "berth", kubeconfig=cluster.admin)  # and it takes that namespace up again
+    helm("uninstall", "berth", "--namespace", "berth", "--wait", kubeconfig=cluster.admin)
 
 
 CASES = [the_plain_manifests_are_those_of_the_chart, what_cannot_be_is_said, berth_schedules_with_the_account_of_the_chart,

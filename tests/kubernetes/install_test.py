@@ -19,11 +19,14 @@ FORBIDDEN = [("get", "secrets"), ("list", "secrets"), ("create", "pods"), ("crea
              ("update", "leases.coordination.k8s.io"), ("delete", "jobs.batch"), ("create", "rolebindings.rbac.authorization.k8s.io")]
 
 
-def the_manifests_are_taken_and_a_pod_is_made(cluster, kubeconfig):
+def the_manifests_are_taken_and_removed_and_jobs_outlive_them(cluster, kubeconfig):
     """All files together in a cluster that has none of them, and again. The pod passes the strictest pod security standard,
-    which its namespace enforces. This case is the last: the account is another one now."""
+    which its namespace enforces. What runs in the namespace of jobs is there when all else is deleted. This case is the last: the
+    account is another one now."""
     cluster.kubectl("delete", "-k", DEPLOY, "--ignore-not-found")
-    wait_until(lambda: cluster.get("/api/v1/namespaces/berth") is None, "the namespace is gone")
+    wait_until(lambda: cluster.get("/api/v1/namespaces/berth/serviceaccounts/berth") is None, "the account is gone")
+    for file in ("namespace.yaml", "job-namespaces.yaml"):
+        cluster.kubectl("apply", "-f", os.path.join(DEPLOY, file))
     made = cluster.kubectl("apply", "-k", DEPLOY).splitlines()
     assert len(made) >= 10 and all(line.endswith(" created") for line in made), made
     again = cluster.kubectl("apply", "-k", DEPLOY).splitlines()
@@ -39,6 +42,18 @@ def the_manifests_are_taken_and_a_pod_is_made(cluster, kubeconfig):
         raise AssertionError("the namespace takes a pod that may be root")
     except Refused as refused:
         assert refused.status == 403 and "restricted" in str(refused), refused
+    job = {"metadata": {"name": "of-a-user"}, "spec": {
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [{"name": "main", "image": "x", "securityContext": {
+            "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}}]}}
+    uid = cluster.make("/api/v1/namespaces/berth-jobs/pods", job)["metadata"]["uid"]
+    cluster.kubectl("delete", "-k", DEPLOY)
+    wait_until(lambda: cluster.get("/api/v1/namespaces/berth/pods/berth-0") is None, "berth is gone")
+    left = cluster.kubectl("get", "clusterroles,clusterrolebindings,flowschemas,validatingadmissionpolicies,crds", "-o", "name").split()
+    assert not [one for one in left if one.split("/")[1].startswith("berth") or one.endswith("berth.dev")], left
+    pod = cluster.get("/api/v1/namespaces/berth-jobs/pods/of-a-user")
+    assert pod and pod["metadata"]["uid"] == uid and "deletionTimestamp" not in pod["metadata"], pod
+    assert cluster.get("/api/v1/namespaces/berth")["status"]["phase"] == "Active", "the volume with the log is in it"
 
 
 def the_arguments_of_the_manifest_are_taken(cluster, kubeconfig):
@@ -134,44 +149,128 @@ def its_requests_have_a_priority_level(cluster, kubeconfig):
     cluster.kubectl("delete", "-f", os.path.join(DEPLOY, "flow-control.yaml"))
 
 
+class Closed:
+    """The policy of policy.yaml is in force, and the namespace of the fleet has its label; neither is behind it."""
+
+    def __init__(self, fleet):
+        self.fleet, self.cluster = fleet, fleet.cluster
+        self.policy = os.path.join(DEPLOY, "policy.yaml")
+        self.numbers = iter(range(1000))
+
+    def label(self, name_space, value="yes"):
+        self.cluster.patch(f"/api/v1/namespaces/{name_space}", {"metadata": {"labels": {"berth.dev/only": value}}})
+
+    def __enter__(self):
+        self.cluster.kubectl("apply", "-f", self.policy)
+        self.label(self.fleet.namespace)
+        wait_until(lambda: "names berth" in self.refusal_of_pod(schedulerName="other"), "the policy is in force", 30)
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.cluster.kubectl("delete", "-f", self.policy)
+
+    def refusal(self, verb, *what):
+        """Why the API server refuses it; empty: it does not."""
+        try:
+            verb(*what)
+        except Refused as refused:
+            assert refused.status in (403, 422), refused
+            return str(refused)
+        return ""
+
+    def refusal_of_pod(self, gpus=1, annotations=None, **spec):
+        pod = self.fleet.pod(f"tried-{next(self.numbers)}", gpus, annotations=annotations, **spec)
+        return self.refusal(self.cluster.make, f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods", pod)
+
+
 def tenants_do_not_write_past_the_quotas(cluster, kubeconfig):
-    """policy.yaml refuses what would use GPUs outside the quotas, and stands in the way of nothing else."""
+    """policy.yaml refuses what would use GPUs outside the quotas, where its label is, and stands in the way of nothing else."""
     with Fleet(cluster, kubeconfig) as fleet:
         node, = fleet.add_nodes(1)
-        policy = os.path.join(DEPLOY, "policy.yaml")
-        cluster.kubectl("apply", "-f", policy)
-        path = f"/api/v1/namespaces/{fleet.namespace}/pods"
-
-        def refusal(verb, what, body):
-            try:
-                verb(what, body)
-            except Refused as refused:
-                assert refused.status in (403, 422), refused
-                return str(refused)
-            return ""
-
-        def pod(name, annotations=None, **spec):
-            made = fleet.pod(name, 1)
-            made["metadata"]["annotations"] = annotations or {}
-            made["spec"].update(spec)
-            return made
-        try:
-            # A policy is in force a moment after it was made.
-            numbers = iter(range(1000))
-            wait_until(lambda: "names berth" in refusal(cluster.make, path, pod(f"other-{next(numbers)}", schedulerName="other")),
-                       "a pod with GPUs of another scheduler is refused", 30)
-            assert "spec.nodeName" in refusal(cluster.make, path, pod("placed", nodeName=node))
-            assert "berth's own" in refusal(cluster.make, path, pod("forged", {"berth.dev/task": "1/1/0/1"}))
-            fleet.make(pod("good", {"note": "mine"}))
+        other = fleet.namespace + "-open"
+        fleet.add_namespace(other)
+        with Closed(fleet) as closed:
+            path = f"/api/v1/namespaces/{fleet.namespace}/pods"
+            assert "spec.nodeName" in closed.refusal_of_pod(nodeName=node)
+            assert "berth's own" in closed.refusal_of_pod(annotations={"berth.dev/task": "1/1/0/1"})
+            first = [{"name": "first", "image": "x", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]
+            assert "names berth" in closed.refusal_of_pod(0, schedulerName="other", initContainers=first)
+            fleet.make(fleet.pod("good", 1, annotations={"note": "mine"}))
             fleet.wait_bound("good", 1)  # a Binding writes the annotations
             for change in ({"berth.dev/task": None}, {"berth.dev/log": "x"}):
-                assert "berth's own" in refusal(cluster.patch, path + "/good", {"metadata": {"annotations": change}})
-            assert not refusal(cluster.patch, path + "/good", {"metadata": {"annotations": {"note": "other"}}})
-            plain = pod("plain", schedulerName="default-scheduler")
-            plain["spec"]["containers"][0]["resources"] = {}
-            assert not refusal(cluster.make, path, plain)
-        finally:
-            cluster.kubectl("delete", "-f", policy)
+                assert "berth's own" in closed.refusal(cluster.patch, path + "/good", {"metadata": {"annotations": change}})
+            assert not closed.refusal(cluster.patch, path + "/good", {"metadata": {"annotations": {"note": "other"}}})
+            assert not closed.refusal_of_pod(0, schedulerName="default-scheduler")
+            assert not closed.refusal_of_pod(namespace=other, schedulerName="other"), "the label is what closes a namespace"
+            assert not closed.refusal_of_pod(namespace=other, schedulerName="other", nodeName=node)
+            closed.label(other)  # and it is in force at once
+            assert "names berth" in closed.refusal_of_pod(namespace=other, schedulerName="other")
+
+
+def the_policy_lets_a_cluster_live(cluster, kubeconfig):
+    """A Job with GPUs of another scheduler that runs when its namespace is closed is done, and goes. Pods that are put on a node
+    without GPUs, as `kubectl debug node/...` and DaemonSets have them, and what the GPU operator makes in its own namespace, are
+    taken."""
+    with Fleet(cluster, kubeconfig) as fleet:
+        node, = fleet.add_nodes(1)
+        fleet.add_namespace("gpu-operator")
+        pod = fleet.pod("x", 1, schedulerName="another-scheduler")
+        jobs = f"/apis/batch/v1/namespaces/{fleet.namespace}/jobs"
+        cluster.make(jobs, {"metadata": {"name": "train"}, "spec": {"parallelism": 2, "completions": 2, "template": {
+            "metadata": {"annotations": {"berth.test/runs-for": "1h"}}, "spec": pod["spec"]}}})
+        pods = wait_until(lambda: len(fleet.pods("train")) == 2 and fleet.pods("train"), "its pods are made")
+        for one in pods:  # as its scheduler does
+            cluster.make(f"/api/v1/namespaces/{fleet.namespace}/pods/{one['metadata']['name']}/binding", {
+                "metadata": {"name": one["metadata"]["name"]}, "target": {"kind": "Node", "name": node}})
+        fleet.wait_bound("train", 2)
+        with Closed(fleet) as closed:
+            for one in pods:
+                cluster.ask("PATCH", f"/api/v1/namespaces/{fleet.namespace}/pods/{one['metadata']['name']}/status",
+                            {"status": {"phase": "Succeeded"}}, "application/merge-patch+json")
+            done = wait_until(lambda: [one for one in cluster.get(jobs + "/train")["status"].get("conditions", [])
+                                       if one["type"] == "Complete"], lambda: cluster.get(jobs + "/train")["status"])
+            assert done[0]["status"] == "True", done
+            cluster.ask("DELETE", jobs + "/train?propagationPolicy=Background")
+            wait_until(lambda: not [one for one in cluster.pods(fleet.namespace) if one["metadata"]["name"].startswith("train")],
+                       lambda: f"its pods are gone, but {fleet.states()}")
+            debug = {"nodeName": node, "hostPID": True, "hostNetwork": True, "restartPolicy": "Never",
+                     "schedulerName": "default-scheduler", "tolerations": [{"operator": "Exists"}]}
+            assert not closed.refusal_of_pod(0, **debug)
+            validator = {"nodeName": node, "schedulerName": "default-scheduler"}  # its runWorkload: a GPU on a node that it names
+            closed.label("gpu-operator")  # nor where somebody closes it
+            cluster.kubectl("create", "serviceaccount", "validator", "-n", "gpu-operator")
+            cluster.kubectl("create", "rolebinding", "validator", "-n", "gpu-operator", "--clusterrole=edit",
+                            "--serviceaccount=gpu-operator:validator")
+            made = fleet.pod("validator", 1, namespace="gpu-operator", **validator)
+            cluster.kubectl("create", "-f", "-", text=json.dumps(made),
+                            kubeconfig=cluster.account_kubeconfig("gpu-operator", "validator"))
+            daemons = f"/apis/apps/v1/namespaces/{fleet.namespace}/daemonsets"
+            spec = fleet.pod("x", 0)["spec"]
+            del spec["schedulerName"], spec["restartPolicy"]
+            cluster.make(daemons, {"metadata": {"name": "logs"}, "spec": {
+                "selector": {"matchLabels": {"app": "logs"}}, "template": {"metadata": {"labels": {"app": "logs"}}, "spec": spec}}})
+            wait_until(lambda: fleet.pods("logs"), lambda: f"the pod of a DaemonSet is made: {cluster.events_of(fleet.namespace, 'logs')}")
+            cluster.ask("DELETE", daemons + "/logs?propagationPolicy=Background")
+            assert "names berth" in closed.refusal_of_pod(schedulerName="another-scheduler")
+
+
+def a_default_priority_class_is_not_one_that_a_pod_names(cluster, kubeconfig):
+    """The API server writes the class with globalDefault into each pod; the namespace may use none by name."""
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    cluster.make(classes, {"metadata": {"name": "default-priority"}, "value": 100, "globalDefault": True})
+    try:
+        with Fleet(cluster, kubeconfig) as fleet:
+            fleet.add_nodes(1)
+            fleet.add_namespace("blue-team", "blue", classes="")
+            probe = fleet.pod("probe", 1, namespace="blue-team")
+            wait_until(lambda: cluster.make("/api/v1/namespaces/blue-team/pods?dryRun=All", probe)["spec"].get("priorityClassName"),
+                       "the API server writes the class into pods")
+            fleet.make(fleet.pod("a", 1, namespace="blue-team"))
+            pod, = fleet.wait_bound("a", 1, namespace="blue-team")
+            assert pod["spec"]["priorityClassName"] == "default-priority", pod["spec"]
+            cluster.delete("/api/v1/namespaces/blue-team/pods/a", 0)
+    finally:
+        cluster.delete(classes + "/default-priority")
 
 
 def the_image_has_all_that_berth_needs(cluster, kubeconfig):
@@ -223,5 +322,6 @@ if __name__ == "__main__":
     sys.exit(main([the_arguments_of_the_manifest_are_taken,
                    the_account_may_do_what_berth_does_and_no_more, each_right_is_needed,
                    without_the_right_to_queue_objects_it_runs, its_requests_have_a_priority_level,
-                   tenants_do_not_write_past_the_quotas, the_image_has_all_that_berth_needs,
-                   the_manifests_are_taken_and_a_pod_is_made]))
+                   tenants_do_not_write_past_the_quotas, the_policy_lets_a_cluster_live,
+                   a_default_priority_class_is_not_one_that_a_pod_names, the_image_has_all_that_berth_needs,
+                   the_manifests_are_taken_and_removed_and_jobs_outlive_them]))

@@ -286,7 +286,7 @@ def the_policy_lets_berth_make_pods_and_nobody_forge_them(cluster, kubeconfig):
                     cluster.make(PODS, forged)
                     return False
                 except Refused as refusal:
-                    return "berth's own" in str(refusal)
+                    return "berth's own" in str(refusal)  # the namespace of jobs has the label of the policy
             wait_until(refused, "the policy holds", 30)
             job = submit(fleet, "--gpus", "1", "--", "train")
             wait_running(fleet, job, 1)

@@ -26,3 +26,21 @@
 {{- end -}}
 {{- concat $args .Values.extraArgs | toJson -}}
 {{- end }}
+
+{{/* The namespaces in which the admission policy holds, as a JSON selector: never berth's own, nor those of the exemption. */}}
+{{- define "berth.policySelector" -}}
+{{- $chosen := .Values.admissionPolicy.namespaceSelector -}}
+{{- if kindIs "invalid" $chosen }}{{ $chosen = dict "matchLabels" (dict "berth.dev/only" "yes") }}{{ end -}}
+{{- $left := concat .Values.admissionPolicy.exempt.namespaces (list .Release.Namespace) | uniq -}}
+{{- $other := dict "key" "kubernetes.io/metadata.name" "operator" "NotIn" "values" $left -}}
+{{- merge (dict "matchExpressions" (append ($chosen.matchExpressions | default list) $other)) $chosen | toJson -}}
+{{- end }}
+
+{{/* Whose requests the admission policy looks at. */}}
+{{- define "berth.policyConditions" -}}
+{{- $berth := printf "system:serviceaccount:%s:berth" .Release.Namespace -}}
+- {name: not-a-kubelet, expression: "!('system:nodes' in request.userInfo.groups)"}
+- name: not-exempt  # berth itself makes pods for jobs
+  expression: >-
+    !(request.userInfo.username in {{ concat (list $berth) .Values.admissionPolicy.exempt.users | toJson }})
+{{- end }}
