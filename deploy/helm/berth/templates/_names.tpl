@@ -24,6 +24,12 @@
 {{- if .Values.tls.secretName -}}
 {{- $args = concat $args (list "--listen" "0.0.0.0" "--tls-cert" "/etc/berth-tls/tls.crt" "--tls-key" "/etc/berth-tls/tls.key") -}}
 {{- end -}}
+{{- with .Values.tls.clientCa -}}{{- if .secretName -}}
+{{- if not $.Values.tls.secretName }}{{ fail "tls.clientCa needs tls.secretName: client certificates come with TLS" }}{{ end -}}
+{{- $args = concat $args (list "--client-ca" (printf "/etc/berth-client-ca/%s" .key)) -}}
+{{- end -}}{{- end -}}
+{{- if .Values.signIn.issuers }}{{ $args = concat $args (list "--issuers" "/etc/berth/issuers.yaml") }}{{ end -}}
+{{- with .Values.url }}{{ $args = concat $args (list "--url" .) }}{{ end -}}
 {{- concat $args .Values.extraArgs | toJson -}}
 {{- end }}
 
@@ -43,4 +49,62 @@
 - name: not-exempt  # berth itself makes pods for jobs
   expression: >-
     !(request.userInfo.username in {{ concat (list $berth) .Values.admissionPolicy.exempt.users | toJson }})
+{{- end }}
+
+{{/* What is mounted as files, as JSON: a volume, and where it is. */}}
+{{- define "berth.files" -}}
+{{- $files := list (dict "name" "config" "path" "/etc/berth" "source" (dict "configMap" (dict "name" "berth"))) -}}
+{{- with .Values.tls.secretName -}}
+{{- $files = append $files (dict "name" "tls" "path" "/etc/berth-tls" "source" (dict "secret" (dict "secretName" . "defaultMode" 0440))) -}}
+{{- end -}}
+{{- with .Values.tls.clientCa.secretName -}}
+{{- $files = append $files (dict "name" "client-ca" "path" "/etc/berth-client-ca" "source" (dict "secret" (dict "secretName" . "defaultMode" 0440))) -}}
+{{- end -}}
+{{- with .Values.signIn.secretName -}}
+{{- $files = append $files (dict "name" "sign-in" "path" "/etc/berth-sign-in" "source" (dict "secret" (dict "secretName" . "defaultMode" 0440))) -}}
+{{- end -}}
+{{- toJson $files -}}
+{{- end }}
+
+{{/* What a pod of berth runs as. */}}
+{{- define "berth.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "berth.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{/* The files that the chart writes, each with its name; the same for the server and for the check before an upgrade. */}}
+{{- define "berth.documents" -}}
+cluster.yaml: |
+{{- if .Values.config }}
+{{ toYaml .Values.config | indent 2 }}
+{{- else }}
+  cluster: kubernetes
+  queues:
+    team-a: {guaranteed: {gpus: 8}}
+    team-b: {guaranteed: {gpus: 8}}
+{{- end }}
+{{- with .Values.prices }}
+prices.yaml: |
+{{ toYaml . | indent 2 }}
+{{- end }}
+{{- with .Values.signIn.issuers }}
+issuers.yaml: |
+{{ toYaml (dict "issuers" .) | indent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The arguments of the check, as JSON. */}}
+{{- define "berth.checked" -}}
+{{- $args := list "check" "/etc/berth/cluster.yaml" -}}
+{{- if .Values.prices }}{{ $args = append $args "/etc/berth/prices.yaml" }}{{ end -}}
+{{- if .Values.signIn.issuers }}{{ $args = append $args "/etc/berth/issuers.yaml" }}{{ end -}}
+{{- toJson $args -}}
 {{- end }}
