@@ -493,7 +493,7 @@ class Daemon::Impl {
   std::shared_ptr<http::TlsCredentials> tls_;  // null: plain HTTP
   std::future<Result<void>> config_applied_;
   Inbox inbox_;
-  ServerClock clock_;
+  ServerClock clock_{options_.test_clock};
   std::unique_ptr<store::SqliteLog> log_;
   std::unique_ptr<Reader> reader_;
   std::unique_ptr<TokenUses> token_uses_;

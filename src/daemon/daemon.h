@@ -43,6 +43,7 @@ struct DaemonOptions {
   std::uint64_t checkpoint_every = 50'000;   // records
   std::uint32_t fsync_delay_ms = 0;          // injected, for benchmarks
   std::uint32_t sample_gpus_ms = 10'000;     // how often the utilization of the GPUs is sampled
+  std::string test_clock;                    // of tests: a file (server_clock.h); empty: none
   std::vector<std::string> supervisor;       // empty: as the executor finds it
   const api::Page* page = nullptr;           // the web page; null: / is not served
 };

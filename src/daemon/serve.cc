@@ -188,6 +188,10 @@ void add_common_flags(CLI::App& app, Flags& flags) {
   app.add_option("--sample-gpus-ms", flags.daemon.sample_gpus_ms, "How often the driver is asked, for tests")
       ->check(CLI::Range(1, 600'000).description(""))
       ->group("");
+#ifndef BERTH_NO_PLANTABLE_BUGS
+  app.add_option("--test-clock", flags.daemon.test_clock, "File of the milliseconds that the clock is ahead, for tests")
+      ->group("");
+#endif
 }
 
 int report(const Error& error) {

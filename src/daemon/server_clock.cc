@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 
 #include "executor/process.h"
 #include "model/document/quantity.h"
@@ -31,9 +32,7 @@ std::int64_t injected_step_us() {
   return step_ms * 1000;
 }
 
-ClockReadings read_clocks() {
-  return {microseconds(CLOCK_BOOTTIME), microseconds(CLOCK_REALTIME) + injected_step_us()};
-}
+ClockDiscipline begun_at(ClockReadings first) { return ClockDiscipline(first, {first.wall_us / 1000}); }
 
 }  // namespace
 
@@ -42,7 +41,8 @@ std::string offset_in_words(std::int64_t offset_ms) {
   return document::duration_text(seconds) + (offset_ms < 0 ? " behind" : " ahead of");
 }
 
-ServerClock::ServerClock() : discipline_(read_clocks(), {microseconds(CLOCK_REALTIME) / 1000}) {}
+ServerClock::ServerClock(std::string test_clock)
+    : test_clock_(std::move(test_clock)), discipline_(begun_at(read_clocks())) {}
 
 void ServerClock::begin(const std::string& data_dir, Timestamp last_event, std::int64_t max_downtime_ms) {
   const std::lock_guard lock(mutex_);
@@ -76,6 +76,13 @@ bool ServerClock::confirm(std::int64_t offset_ms) {
   const bool confirmed = discipline_.confirm(offset_ms);
   read();
   return confirmed;
+}
+
+ClockReadings ServerClock::read_clocks() {
+  std::int64_t pushed_ms = 0;
+  if (!test_clock_.empty() && std::ifstream(test_clock_) >> pushed_ms)
+    pushed_us_ = std::max(pushed_us_, pushed_ms * 1000);
+  return {microseconds(CLOCK_BOOTTIME) + pushed_us_, microseconds(CLOCK_REALTIME) + pushed_us_ + injected_step_us()};
 }
 
 Timestamp ServerClock::read() {

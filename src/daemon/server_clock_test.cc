@@ -68,6 +68,28 @@ TEST_CASE("a server that starts again before a reboot goes on with its time, not
   CHECK(after.status().follows_wall);
 }
 
+TEST_CASE("a test lets time pass by a file, which can only take it onwards") {
+  const Directory directory;
+  const std::string file = directory.path + "/test-clock";
+  const auto set = [&](std::int64_t ms) { std::ofstream(file) << ms << '\n'; };
+  ServerClock clock(file);
+  const Timestamp first = clock.now();
+  clock.begin(directory.path, first, kWeekMs);
+  set(kHourMs);
+  const Timestamp pushed = clock.now();
+  CHECK(pushed >= first + kHourMs);
+  CHECK(clock.status().follows_wall);  // both clocks are pushed: this is no step of the wall clock
+  set(0);
+  CHECK(clock.now() >= pushed);
+  set(-kHourMs);
+  CHECK(clock.now() >= pushed);
+  set(kHourMs);
+  ServerClock after(file);  // of the next server of that directory
+  after.begin(directory.path, pushed, kWeekMs);
+  CHECK(after.now() >= pushed);
+  CHECK(after.status().follows_wall);
+}
+
 TEST_CASE("where the wall clock is, in words") {
   CHECK(offset_in_words(2 * kHourMs) == "2h ahead of");
   CHECK(offset_in_words(-90'000) == "1m30s behind");
