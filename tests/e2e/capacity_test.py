@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+from patience import stretched
 from server import ROOT, Problem, Server, berth_binary, fresh_directory
 
 SCRIPT = os.path.join(ROOT, "examples", "autoscale", "autoscale.sh")
@@ -16,7 +17,7 @@ def run(server, *words, code=0):
     environment = {**os.environ, "BERTH_SERVER": f"http://127.0.0.1:{server.port}", "IDLE_FOR": "0s",
                    "BERTH_TOKEN_FILE": os.path.join(server.data, "token"),
                    "PATH": os.path.dirname(berth_binary()) + ":" + os.environ["PATH"]}
-    ran = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=120, cwd=server.directory)
+    ran = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=stretched(120), cwd=server.directory)
     assert ran.returncode == code, (words, ran)
     return ran.stdout
 
@@ -37,7 +38,7 @@ def refuses(server, path, status, token=None):
 
 
 def metrics_of(server):
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=stretched(20))
     connection.request("GET", "/metrics", headers={"Authorization": "Bearer " + server.token})
     text = connection.getresponse().read().decode()
     connection.close()

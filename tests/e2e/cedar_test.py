@@ -14,6 +14,7 @@ import urllib.parse
 
 import pypi
 import tally
+from patience import stretched
 from server import ROOT, Server, fresh_directory
 
 REQUIREMENTS = "requirements-identity.txt"
@@ -85,7 +86,7 @@ class Program:
         self.server = Server(self.directory, config, flags=["--no-node", "--rate-limit", "none"], gpus=None)
         self.server.node_name = None
         assert self.server.start(), self.server.tail()
-        self.connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=stretched(60))
 
     def allows(self, name, groups, verb, queue, owner):
         query = [("subject", "user:" + name), ("verb", verb), ("queue", queue), ("owner", owner), *(("group", group) for group in groups)]

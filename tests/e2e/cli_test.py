@@ -9,11 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import traceback
 import urllib.error
 import urllib.request
 
+from patience import eventually, read_until, stretched
 from server import Problem, Server, berth_binary, fresh_directory
 
 CONFIG = """
@@ -53,7 +53,7 @@ class Cli:
 
     def __call__(self, *words, code=0, env=None, text=None, errors=1):
         ran = subprocess.run([berth_binary(), *words], capture_output=True, text=True, cwd=self.directory, input=text,
-                             env={**self.environment, **(env or {})}, timeout=120)
+                             env={**self.environment, **(env or {})}, timeout=stretched(120))
         expected = code if isinstance(code, tuple) else (code,)
         assert ran.returncode in expected, f"berth {' '.join(words)}: exit {ran.returncode}\n{ran.stdout}{ran.stderr}"
         if ran.returncode >= 2:
@@ -71,13 +71,8 @@ class Cli:
         return str(self.json("submit", *words)["id"])
 
     def wait(self, job, *phases):
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            state = self.json("job", job)
-            if state["phase"] in phases:
-                return state
-            time.sleep(0.1)
-        raise AssertionError(f"job {job} is {state['phase']} and not {phases}: {state}")
+        self.server.wait_phase(job, *phases)
+        return self.json("job", job)
 
 
 @check
@@ -118,14 +113,11 @@ def an_array_tells_its_elements_and_how_many_failed(berth):
     assert sorted((row[0], row[2]) for row in rows) == [("0", "succeeded"), ("1", "succeeded"), ("2", "failed"), ("3", "succeeded")], told
     berth("logs", array, code=3)
     ran = berth.start("run", "--queue", "a", "--kind", "array", "--array-size", "2", "--cpus", "1", "--", "sleep", "1")
-    _, err = ran.communicate(timeout=60)
+    _, err = ran.communicate(timeout=stretched(60))
     assert ran.returncode == 0 and "berth jobs --all --parent" in err and "attempt 0" not in err, err
     service = berth.submit("--queue", "a", "--kind", "service", "--tasks", "2", "--cpus", "1", "--", "sleep", "600")
     berth.wait(service, "running")
-    end = time.monotonic() + 30
-    while berth.json("job", service)["children"]["running"] != 2:
-        assert time.monotonic() < end, berth("job", service)
-        time.sleep(0.1)
+    eventually("both replicas run", lambda: berth.json("job", service)["children"]["running"] == 2)
     told = berth("job", service)
     assert "replicas    2: 2 running" in told and "REPLICA" in told and told.count("running") >= 4, told
     berth("cancel", service)
@@ -149,17 +141,25 @@ def a_dependency_that_can_never_be_met_is_told_in_the_list(berth):
         berth.wait(job, "finished")
 
 
+def slept(process):
+    """How often a process of ours has gone to sleep: one that asks every now and then does so a few times each time."""
+    with open(f"/proc/{process.pid}/status") as file:
+        return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", file.read(), re.M).group(1))
+
+
 @check
 def run_says_why_it_waits_once_although_the_numbers_change(berth):
     hogs = [berth.submit("--queue", "a", "--gpus", "2", "--", "sleep", "600") for _ in range(4)]
     for hog in hogs:
         berth.wait(hog, "running")
     ran = berth.start("run", "--queue", "a", "--gpus", "8", "--", "true")
+    begin = read_until(ran.stderr, b" waits for 8 free GPUs")[0].decode()
     for hog in hogs:
-        time.sleep(0.7)
+        turns = slept(ran)
+        eventually("it has asked again, with the numbers of now", lambda: ran.poll() is not None or slept(ran) > turns + 6)
         berth("cancel", hog)
         berth.wait(hog, "finished")
-    _, err = ran.communicate(timeout=60)
+    err = begin + ran.communicate(timeout=stretched(60))[1]
     assert ran.returncode == 0 and err.count(" waits for 8 free GPUs") == 1, err
 
 
@@ -190,7 +190,7 @@ def a_document_and_flags_make_one_job(berth):
 @check
 def run_streams_and_exits_with_the_code_of_the_job(berth):
     ran = berth.start("run", "--queue", "a", "--gpus", "1", "--", "sh", "-c", "echo out; echo err >&2; exit 7")
-    out, err = ran.communicate(timeout=60)
+    out, err = ran.communicate(timeout=stretched(60))
     assert ran.returncode == 7, (ran.returncode, err)
     assert out == "out\n", out
     assert "err\n" in err and "submitted" in err, err
@@ -205,7 +205,7 @@ def an_interrupt_reaches_what_is_attached_and_a_second_cancels_it(berth):
     ran = berth.start("run", "--queue", "a", "--", "sh", "-c", script)
     assert ran.stdout.readline() == "begun\n"
     ran.send_signal(signal.SIGINT)
-    out, err = ran.communicate(timeout=60)
+    out, err = ran.communicate(timeout=stretched(60))
     assert out == "interrupted\n" and ran.returncode == 9 and "passed on" in err, (out, err, ran.returncode)
     ran = berth.start("run", "--queue", "a", "--name", "deaf", "--", "sh", "-c", "trap '' INT; echo begun; exec sleep 600")
     assert ran.stdout.readline() == "begun\n"
@@ -213,7 +213,7 @@ def an_interrupt_reaches_what_is_attached_and_a_second_cancels_it(berth):
     while "passed on" not in ran.stderr.readline():
         assert ran.poll() is None
     ran.send_signal(signal.SIGINT)
-    _, err = ran.communicate(timeout=60)
+    _, err = ran.communicate(timeout=stretched(60))
     assert ran.returncode != 0 and "cancelling" in err, err
     job = berth.json("jobs", "--all", "--name", "deaf")[0]
     assert berth.wait(str(job["id"]), "finished")["outcome"] == "cancelled"
@@ -252,7 +252,7 @@ def jobs_are_chosen_by_what_they_are(berth):
     other = berth.submit("--queue", "a", "--label", "run=8", "--hold", "--", "true")
     assert [str(job["id"]) for job in berth.json("jobs", "--me", "--label", "run=7")] == chosen
     assert berth.json("jobs", "--user", "nobody") == []
-    told = berth.start("cancel", "--label", "run=7").communicate(timeout=60)[1]
+    told = berth.start("cancel", "--label", "run=7").communicate(timeout=stretched(60))[1]
     assert told == f"berth: this would cancel 2 jobs ({chosen[0]}, {chosen[1]}); add --yes\n", told
     assert "\n2 of 2 jobs\n" in berth("release", "--label", "run=7", "--yes")
     assert "1 of 1 job\n" in berth("cancel", "--label", "run=8", "--yes")
@@ -325,7 +325,7 @@ def the_program_and_the_environment_are_those_of_the_caller(berth):
     in_a_shell = ("--", "sh", "-c", "only-here")
     assert berth("run", "-q", "--queue", "a", "--export", "ALL", *in_a_shell, env=here) == program + " green\n"
     plain = berth.start("run", "-q", "--queue", "a", *in_a_shell, env=here)
-    plain.communicate(timeout=60)
+    plain.communicate(timeout=stretched(60))
     assert plain.returncode == 127, plain.returncode
     berth("submit", "--export", "ALL,NONE", "--", "true", code=2)
 
@@ -334,7 +334,7 @@ def the_program_and_the_environment_are_those_of_the_caller(berth):
 def a_job_that_cannot_be_moved_says_why(berth):
     def refused(*words, code=4):
         ran = berth.start("move", *words)
-        _, err = ran.communicate(timeout=60)
+        _, err = ran.communicate(timeout=stretched(60))
         assert ran.returncode == code and err.startswith("berth: "), (err, ran.returncode)
         return err
 
@@ -427,7 +427,7 @@ def a_start_that_is_refused_leaves_no_log(berth):
     data = os.path.join(berth.directory, "never")
     for words in (["--simulate-gpus", "8xfoo"], ["--node-name", "a b"], ["--config", "/nonexistent.yaml"], ["--config", berth.directory],
                   ["--port", "99999"]):
-        ran = subprocess.run([berth_binary(), "serve", "--data", data, *words], capture_output=True, text=True, timeout=60)
+        ran = subprocess.run([berth_binary(), "serve", "--data", data, *words], capture_output=True, text=True, timeout=stretched(60))
         assert ran.returncode in (1, 2, 3) and not os.path.exists(data), (words, ran)
     assert "65535" in ran.stderr, ran.stderr
 
@@ -435,7 +435,7 @@ def a_start_that_is_refused_leaves_no_log(berth):
 @check
 def a_run_says_which_signal_ended_it(berth):
     ran = subprocess.run([berth_binary(), "run", "--queue", "a", "--", "sh", "-c", "kill -SEGV $$"], capture_output=True, text=True,
-                         env=berth.environment, timeout=60)
+                         env=berth.environment, timeout=stretched(60))
     assert ran.returncode != 0 and "failed: task 0: ended by signal 11" in ran.stderr, ran
 
 
@@ -627,13 +627,17 @@ def events_are_listed_and_followed(berth):
     listed = berth("events", "--from", "2", "--limit", "3").splitlines()
     assert [line.split()[0] for line in listed] == ["2", "3", "4"], listed
     following = berth.start("events", "-f", "--from", "1", "--limit", str(len(events)), "-o", "json")
-    out, _ = following.communicate(timeout=60)
+    out, _ = following.communicate(timeout=stretched(60))
     assert [json.loads(line)["seq"] for line in out.splitlines()] == [event["seq"] for event in events]
-    following = berth.start("events", "-f", "--kind", "job-finished", "--limit", "1")
-    time.sleep(1)
-    job = berth.submit("--queue", "a", "--", "true")
-    out, _ = following.communicate(timeout=60)
-    assert f"job {job} succeeded" in out, out
+    following, jobs = berth.start("events", "-f", "--kind", "job-finished", "--limit", "1"), []
+
+    def another():  # it begins with what comes next, whenever that is for it
+        jobs.append(berth.submit("--queue", "a", "--", "true"))
+        berth.wait(jobs[-1], "finished")
+        return following.poll() is not None
+    eventually("it has seen one", another)
+    out, _ = following.communicate()
+    assert any(f"job {job} succeeded" in out for job in jobs) and out.count("\n") == 1, (out, jobs)
 
 
 @check
@@ -718,10 +722,7 @@ def a_checkpoint_is_acknowledged_from_inside(berth):
     program = berth_binary()
     job = berth.submit("--queue", "a", "--checkpoint-signal", "USR1", "--grace", "30s", "--", "sh", "-c",
                        f"{program} checkpoint-done --step 42 && exec sleep 600")
-    end = time.monotonic() + 30
-    while berth.json("job", job).get("checkpoint", {}).get("step") != 42:
-        assert time.monotonic() < end, berth("job", job)
-        time.sleep(0.1)
+    eventually("step 42 is told", lambda: berth.json("job", job).get("checkpoint", {}).get("step") == 42)
     assert "step 42" in berth("job", job)
     berth("checkpoint-done", "--job", job, "--attempt", "1", "--step", "43")
     assert berth.json("job", job)["checkpoint"]["step"] == 43
@@ -734,10 +735,10 @@ def a_checkpoint_is_acknowledged_from_inside(berth):
 @check
 def a_watch_goes_on(berth):
     watching = berth.start("jobs", "--watch", "--every", "1", "-o", "json")
-    time.sleep(2.5)
+    for _ in range(2):  # each look at the jobs ends so
+        assert not read_until(watching.stdout, b"]\n")[1], watching.stderr.read()
     watching.terminate()
-    out, _ = watching.communicate(timeout=10)
-    assert out.count("[]") + out.count("\n]") >= 2, out
+    watching.communicate()
 
 
 @check

@@ -62,7 +62,7 @@ def train(options, rank, model):
             note(step=step, world=dist.get_world_size())
             if options.elastic:
                 save(step, model)
-        time.sleep(options.step_ms / 1000)
+        time.sleep(options.step_ms / 1000)  # allowed: this is the work of a job
     if rank == 0:
         save(step, model)
 

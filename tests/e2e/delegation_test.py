@@ -6,9 +6,9 @@ import os
 import socket
 import subprocess
 import sys
-import time
 
 import tally
+from patience import eventually, read_until
 from server import Problem, berth_binary, discard, start_with
 
 CONFIG = """cluster: test
@@ -53,13 +53,6 @@ def phase(cli, job):
     return cli.json("job", str(job))["phase"]
 
 
-def until(holds, what, seconds=20):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
-
-
 def an_org_admin_changes_limits_below_her_own_queue_and_nothing_else():
     server = started()
     ada = Cli(server, token_of(server, "ada", "org-admin", "research"))
@@ -87,7 +80,7 @@ def a_change_is_in_force_in_the_next_cycle_and_can_be_looked_at_before():
     admin("queue", "set", "research/nlp", "max.gpus=4")
     runs = [ada.json("submit", "--queue", "research/nlp", "--gpus", "2", "--", "sleep", "60")["id"] for _ in range(2)]
     waits = ada.json("submit", "--queue", "research/nlp", "--gpus", "2", "--", "sleep", "60")["id"]
-    until(lambda: all(phase(ada, job) == "running" for job in runs), "two run")
+    eventually("two run", lambda: all(phase(ada, job) == "running" for job in runs))
     looked = ada("queue", "set", "research/nlp", "max.gpus=6", "--dry-run")
     assert f"would start now, or get their places: job {waits}" in looked, looked
     assert phase(ada, waits) == "pending"
@@ -95,7 +88,7 @@ def a_change_is_in_force_in_the_next_cycle_and_can_be_looked_at_before():
     assert shrink["become_borrowed"] == {"jobs": [runs[1]], "not_shown": 0}, shrink
     assert guaranteed(ada, "research/nlp") == 4
     ada("queue", "set", "research/nlp", "max.gpus=6")
-    until(lambda: phase(ada, waits) == "running", "the third starts when the ceiling is raised")
+    eventually("the third starts when the ceiling is raised", lambda: phase(ada, waits) == "running")
     undo = ada("queue", "undo", "research/nlp", "--dry-run")
     assert "more runs than the new max" in undo, undo
     discard(server)
@@ -104,12 +97,14 @@ def a_change_is_in_force_in_the_next_cycle_and_can_be_looked_at_before():
 def a_lease_ends_by_itself_also_over_a_restart():
     server = started()
     ada = Cli(server, token_of(server, "ada", "org-admin", "research"))
-    ada("queue", "set", "research/nlp", "guaranteed.gpus=+1", "--until", "in 4s")
+    ada("queue", "set", "research/nlp", "guaranteed.gpus=+1", "--until", "in 1m")
     assert guaranteed(ada, "research/nlp") == 5
     server.kill()
     assert server.start(), server.tail()
     ada.environment["BERTH_SERVER"] = f"http://127.0.0.1:{server.port}"
-    until(lambda: guaranteed(ada, "research/nlp") == 4, "the lease ends")
+    assert guaranteed(ada, "research/nlp") == 5
+    server.pass_time(60)
+    eventually("the lease ends", lambda: guaranteed(ada, "research/nlp") == 4)
     kinds = [event["kind"] for event in server.all_events()]
     assert kinds.count("queue-changed") == kinds.count("queue-change-ended") == 1, kinds
     server.stop()
@@ -181,23 +176,6 @@ def follow(server, token):
     stream.sendall(f"GET /v1/events?follow=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
     read_until(stream, b"token-created")
     return stream
-
-
-def read_until(connection, wanted, seconds=20):
-    """What came until `wanted` was seen or the stream ended, and whether it ended."""
-    connection.settimeout(seconds)
-    seen = b""
-    try:
-        while wanted not in seen:
-            more = connection.recv(65536)
-            if not more:
-                return seen, True
-            seen += more
-    except ConnectionError:
-        return seen, True
-    except TimeoutError:
-        pass
-    return seen, False
 
 
 def a_stream_ends_when_its_owner_loses_the_role():

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+from patience import stretched
 from server import Server, berth_binary, fresh_directory, processes_of
 
 
@@ -28,7 +29,7 @@ def main():
     server.stop()
     assert "1 job goes on running" in server.tail(), server.tail()
     assert processes_of(directory), "the job runs on"
-    ended = subprocess.run(stop, capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(stop, capture_output=True, text=True, timeout=stretched(120))
     assert ended.returncode == 0 and "no job is left" in ended.stderr, ended
     assert not processes_of(directory), processes_of(directory)
     dev = subprocess.Popen([berth_binary(), "dev", "--data", data, "--port", "0", "--ready-file", os.path.join(directory, "up")],
@@ -36,7 +37,7 @@ def main():
     while not os.path.exists(os.path.join(directory, "up")):
         assert dev.poll() is None
     dev.send_signal(signal.SIGINT)
-    said = dev.communicate(timeout=60)[1]
+    said = dev.communicate(timeout=stretched(60))[1]
     assert "stopping; no job runs" in said, said
     shutil.rmtree(directory, ignore_errors=True)
     print("1 passed, 0 failed")

@@ -7,9 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import traceback
 
+from patience import eventually, stretched
 from server import ROOT, Server, berth_binary, fresh_directory
 
 LIBRARY = os.environ.get("FAKE_NVML") or os.path.join(ROOT, "build", "dev", "tests", "fake_nvml", "libfake_nvml.so")
@@ -33,12 +33,12 @@ class World:
 
     def berth(self, *words):
         done = subprocess.run([berth_binary(), *words, "--server", f"http://127.0.0.1:{self.server.port}", "--token-file",
-                               os.path.join(self.server.data, "token")], capture_output=True, text=True, timeout=30)
+                               os.path.join(self.server.data, "token")], capture_output=True, text=True, timeout=stretched(30))
         assert done.returncode == 0, (words, done.stderr)
         return done.stdout
 
     def metrics(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=stretched(20))
         connection.request("GET", "/metrics", headers={"Authorization": "Bearer " + self.server.token})
         lines = connection.getresponse().read().decode().splitlines()
         connection.close()
@@ -47,7 +47,7 @@ class World:
     def run_job(self, **more):
         job = self.server.ask("POST", "/v1/jobs", {"queue": "a", "cpus": "0.1", "memory": "16MiB",
                                                    "command": ["sleep", "600"], **more})["id"]
-        wait_for(lambda: self.job(job)["phase"] == "running")
+        self.server.wait_phase(job, "running")
         return job
 
     def job(self, number):
@@ -56,24 +56,17 @@ class World:
     def end(self):
         for job in self.server.all("/v1/jobs"):
             self.server.ask("DELETE", f"/v1/jobs/{job['id']}")
-        wait_for(lambda: not self.server.all("/v1/jobs"))
+        self.server.wait_idle()
         self.server.stop()
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def wait_for(holds, patience_s=60):
-    end = time.monotonic() + patience_s
-    while not holds():
-        assert time.monotonic() < end, "it did not come about in time"
-        time.sleep(0.05)
-
-
 def what_the_driver_says_is_told_of_gpu_and_job(world):
-    wait_for(world.metrics)
+    eventually("the metrics tell it", world.metrics)
     of_gpu = 'berth_gpu_driven_ratio{pool="default",model="H100-SXM5-80GB",node="n1",gpu="%s"} 0.4'
     assert world.metrics() == [of_gpu % (UUID % 0), of_gpu % (UUID % 1)], world.metrics()  # nobody has them yet
     whole, share = world.run_job(gpus=1), world.run_job(gpus="0.5")
-    wait_for(lambda: "driven" in world.job(whole))
+    eventually("the job tells it", lambda: "driven" in world.job(whole))
     driven = world.job(whole)["driven"]
     assert driven["pct"] == 40 and driven["gpus"] == 1 and driven["minutes"] >= 1, driven
     assert world.metrics()[2:] == ['berth_driven_ratio{pool="default",model="H100-SXM5-80GB"} 0.4'], world.metrics()
@@ -82,7 +75,7 @@ def what_the_driver_says_is_told_of_gpu_and_job(world):
     assert "STATE     UTIL  JOBS" in table and table.count("  40%  ") == 2, table
     assert "driven" not in world.job(share)  # of a GPU that is shared nobody can tell
     world.drive(0)
-    wait_for(lambda: world.job(whole)["driven"]["pct"] < 40)
+    eventually("the mean of its minutes falls", lambda: world.job(whole)["driven"]["pct"] < 40)
 
 
 def no_event_tells_it_and_no_list(world):
@@ -93,7 +86,8 @@ def no_event_tells_it_and_no_list(world):
 
 def simulated_gpus_are_driven_by_nobody(world):
     job = world.run_job(gpus=1)
-    time.sleep(0.5)
+    later = world.server.ask("POST", "/v1/jobs", {"queue": "a", "cpus": "0.1", "memory": "16MiB", "command": ["sleep", "0.5"]})["id"]
+    world.server.wait_phase(later, "finished")  # ten times as long as from one sample to the next
     assert "driven" not in world.job(job) and not world.metrics(), (world.job(job), world.metrics())
     gpus = world.server.ask("GET", "/v1/nodes/n1")["gpus"]
     assert len(gpus) == 2 and not any("driven_pct" in gpu for gpu in gpus), gpus

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree
 from decimal import Decimal
 
@@ -73,9 +72,10 @@ def check(server):
     assert berth(server, "prices", "apply", prices).returncode == 0
     jobs = [{"queue": "red", "gpus": 1, "labels": {"model": "llama, \"big\""}}, {"queue": "blue", "gpus": 2, "class": "batch"},
             {"queue": "blue", "gpus": 2, "name": "=1+1"}, {"queue": "blue", "gpus": 2, "user": "ann"}]
-    for job in jobs:
-        server.ask("POST", "/v1/jobs", {"command": ["sleep", "60"], "cpus": 1, "memory": "64MiB", **job})
-    time.sleep(2)
+    ids = [server.ask("POST", "/v1/jobs", {"command": ["sleep", "600"], "cpus": 0.1, "memory": "64MiB", **job})["id"] for job in jobs]
+    for job in ids:
+        server.wait_phase(job, "running")
+    server.pass_time(2)
     run = berth(server, "invoice", "-o", "focus")
     assert run.returncode == 0, run.stderr
     path = os.path.join(server.directory, "focus.csv")

@@ -14,6 +14,7 @@ import urllib.request
 
 import pypi
 import tally
+from patience import stretched
 from tally import check
 
 EXAMPLE = os.path.join(os.path.dirname(pypi.HERE), os.pardir, "examples", "client", "submit.py")
@@ -28,7 +29,7 @@ CONFIG = {"gpu_models": {"H100-SXM5-80GB": {"weight": 2}},
 
 
 def served_document(server):
-    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/openapi.json", timeout=30) as answer:  # without a token
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/openapi.json", timeout=stretched(30)) as answer:  # without a token
         return json.load(answer)
 
 
@@ -122,7 +123,7 @@ def run_the_example(server, directory):
     """examples/client/submit.py, as its first lines say."""
     environment = {**os.environ, "PYTHONPATH": directory, "BERTH_SERVER": f"http://127.0.0.1:{server.port}", "BERTH_TOKEN": server.token}
     for queue, code, out, err in [("batch", 0, "hello\n", "job "), ("nowhere", 1, "", "400 invalid")]:
-        done = subprocess.run([sys.executable, EXAMPLE, queue, "echo", "hello"], capture_output=True, text=True, timeout=120, env=environment)
+        done = subprocess.run([sys.executable, EXAMPLE, queue, "echo", "hello"], capture_output=True, text=True, timeout=stretched(120), env=environment)
         check((done.returncode, done.stdout) == (code, out) and err in done.stderr, f"the example: {done}")
 
 

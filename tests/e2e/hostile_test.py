@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """What a job can do to its supervisor, its run directory and its machine where it runs as the server's own user: it gains no
 GPU and no time by it, and is told of. What it cannot do where it has a user of its own is in task_user_test.py."""
+import datetime
 import os
 import shutil
 import signal
 import sys
-import time
 import traceback
 
+from patience import eventually
 from server import Problem, Server, fresh_directory, processes_of
 
 CONFIG = "cluster: test\nqueues:\n  a: {guaranteed: {gpus: 4}}\nscheduling: {grace: 2s}\n"
@@ -31,21 +32,8 @@ def submit(server, script, **more):
     return server.ask("POST", "/v1/jobs", body)["id"]
 
 
-def wait_for(condition, what, patience_s=60):
-    end = time.monotonic() + patience_s
-    while True:
-        found = condition()
-        if found:
-            return found
-        assert time.monotonic() < end, "in vain: " + what
-        time.sleep(0.1)
-
-
 def ended(server, job, patience_s=60):
-    def look():
-        seen = server.ask("GET", f"/v1/jobs/{job}")
-        return seen if seen.get("outcome") else None
-    return wait_for(look, f"the end of job {job}", patience_s)
+    return server.wait_phase(job, "finished", patience_s=patience_s)
 
 
 def discard(server):
@@ -55,11 +43,28 @@ def discard(server):
                 server.ask("DELETE", f"/v1/jobs/{job['id']}")
             except Problem:
                 pass
-        time.sleep(3)
+        server.wait_idle()
         server.kill()
     for pid in processes_of(server.directory):
         os.kill(pid, signal.SIGKILL)
     shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def stat_of(pid):
+    """What follows the name in /proc/PID/stat: the state, the parent, ...; of a process that is gone, X and 0."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()
+    except OSError:
+        return ["X", "0"]
+
+
+def state_of(pid):
+    return stat_of(pid)[0]
+
+
+def parent_of(pid):
+    return int(stat_of(pid)[1])
 
 
 STOPS_ITS_SUPERVISOR = 'trap "" TERM; kill -STOP $PPID; while :; do sleep 0.2; done'
@@ -78,10 +83,10 @@ def a_supervisor_that_is_stopped_does_not_keep_a_job_past_its_time_limit():
 def a_stop_that_a_hung_supervisor_did_not_obey_is_kept_by_the_next_server():
     server = started()
     job = submit(server, STOPS_ITS_SUPERVISOR)
-    wait_for(lambda: processes_of(server.directory), "the job's processes")
-    time.sleep(1)
+    eventually("its supervisor is stopped", lambda: "T" in [state_of(parent_of(one)) for one in processes_of(server.directory)])
     server.ask("DELETE", f"/v1/jobs/{job}")
-    time.sleep(3)
+    eventually("the stop is on record", lambda: any(
+        event["kind"] == "stop-began" and event["job"] == job for event in server.all_events()))
     server.kill()
     assert server.start(), server.tail()
     assert ended(server, job)["outcome"] == "cancelled"
@@ -108,11 +113,14 @@ def a_job_that_removes_its_run_directory_ends():
 
 def a_job_that_kills_its_supervisor_waits_longer_each_time_and_then_has_failed():
     server = started()
-    begin = time.monotonic()
     job = submit(server, "kill -KILL $PPID; sleep 600")
     seen = ended(server, job, 180)
     assert seen["outcome"] == "failed" and "6 times in a row" in seen["past"][-1]["message"], seen
-    assert time.monotonic() - begin > 31  # 1 + 2 + 4 + 8 + 16 s
+    story = [event for event in server.all_events() if event.get("job") == job]
+    starts, ends = ([datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")) for event in story if event["kind"] == kind]
+                    for kind in ("attempt-started", "attempt-ended"))
+    waits = [(start - end).total_seconds() for start, end in zip(starts[1:], ends)]
+    assert len(waits) == 5 and all(wait >= least for wait, least in zip(waits, (1, 2, 4, 8, 16))), waits
     discard(server)
 
 

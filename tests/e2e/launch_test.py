@@ -22,6 +22,7 @@ import time
 import traceback
 
 import debian
+from patience import eventually
 from server import ROOT, Server, for_jobs, fresh_directory, processes_of, python_of_jobs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -32,23 +33,13 @@ queues:
   elastic: {guaranteed: {gpus: 8}, max: {gpus: 8}, queues: {owner: {guaranteed: {gpus: 8}}, rest: {}}}
 scheduling: {grace: 60s, resize_interval: 1s}
 """
-PATIENCE_S = 240
+PATIENCE_S = 240  # PyTorch alone takes long to begin
 CYCLES = 10 if os.environ.get("BERTH_LONG") else 2
 REFORM = "last_call_timeout=3"  # how long an elastic agent waits for more tasks than the least; 30 s by itself
 
 
 class Skipped(Exception):
     """The rule cannot be tried here; the message says why."""
-
-
-def wait_for(what, condition):
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"not in {PATIENCE_S} s: {what}")
 
 
 def write_script(path, text):
@@ -201,14 +192,14 @@ def jobs_are_reclaimed_and_go_on(world, report):
             except Skipped as why:
                 report.skip(name, why)
         for name, job in wave.items():
-            wait_for(f"{name} takes ten steps", lambda: len(world.steps(job)) >= 10 or world.is_done(job))
+            eventually(f"{name} takes ten steps", lambda: len(world.steps(job)) >= 10 or world.is_done(job), PATIENCE_S)
         owner = world.owner("fixed", 8) if wave else None
         for name, job in wave.items():
             report.check(name + " was reclaimed, saved, and went on", lambda: went_on(world, job, owner))
 
 
 def went_on(world, number, owner):
-    wait_for(f"job {number} is done", lambda: world.is_done(number))
+    eventually(f"job {number} is done", lambda: world.is_done(number), PATIENCE_S)
     steps = [(line["attempt"], line["step"]) for line in world.steps(number)]
     job = world.job(number)
     assert job["outcome"] == "succeeded", f"{job['outcome']}\n{world.story(number)}"
@@ -232,8 +223,8 @@ def an_elastic_gang_shrinks_and_grows(world, report):
 
     def trains_with(ranks):
         seen = len(world.steps(job))
-        wait_for(f"a step of {ranks} ranks", lambda: world.is_done(job) or any(
-            line["world"] == ranks for line in world.steps(job)[seen:]))
+        eventually(f"a step of {ranks} ranks", lambda: world.is_done(job) or any(
+            line["world"] == ranks for line in world.steps(job)[seen:]), PATIENCE_S)
         assert not world.is_done(job), f"it ended\n{world.story(job)}"
 
     def shrinks_and_grows():
@@ -293,7 +284,7 @@ def main():
     finally:
         for job in world.server.all("/v1/jobs"):
             world.server.ask("DELETE", f"/v1/jobs/{job['id']}")
-        wait_for("no process is left", lambda: not processes_of(world.directory))
+        eventually("no process is left", lambda: not processes_of(world.directory), PATIENCE_S)
         world.server.stop()
     if report.failures == 0:
         shutil.rmtree(world.directory, ignore_errors=True)

@@ -8,6 +8,7 @@ tasks held one GPU, no process is left, every GPU-second is in one account, and 
     live_test.py [--seed N] [--kills N] [--points N] [--supervisors N]      BERTH_LONG=1 multiplies all by ten
 """
 import argparse
+import contextlib
 import http.client
 import json
 import os
@@ -19,6 +20,7 @@ import sys
 import threading
 import time
 
+from patience import eventually, stretched
 from server import Problem, Server, berth_binary, for_jobs, fresh_directory, processes_of, python_of_jobs
 
 CONFIG = """
@@ -61,7 +63,7 @@ class Submitter(threading.Thread):
                     self.sent_again += 1
             elif self.send(f"key-{number}"):
                 number += 1
-                time.sleep(self.random.choice([0.02, 0.1]))
+                time.sleep(self.random.choice([0.02, 0.1]))  # allowed: paces a load
 
     def send(self, key):
         """Whether the server answered at all: it may be dead, and then the same key goes again."""
@@ -71,10 +73,10 @@ class Submitter(threading.Thread):
         except Problem as problem:
             if problem.status < 500:
                 self.broken = f"{key} was refused: {problem}"
-            time.sleep(0.05)
+            time.sleep(0.05)  # allowed: paces a load
             return False
         except (OSError, http.client.HTTPException, ValueError):
-            time.sleep(0.05)
+            time.sleep(0.05)  # allowed: paces a load
             return False
         earlier = self.acknowledged.setdefault(key, answer["id"])
         if earlier != answer["id"]:
@@ -82,9 +84,12 @@ class Submitter(threading.Thread):
         return True
 
 
-def kill_at_random(server, chance, kills):
+def kill_at_random(server, submitter, chance, kills):
+    """Each life of the server lasts until it has taken a job, and some time on top."""
     for _ in range(kills):
-        time.sleep(chance.uniform(0.05, 0.8))
+        before = len(submitter.acknowledged)
+        eventually("another job is taken", lambda: len(submitter.acknowledged) > before or submitter.broken)
+        time.sleep(chance.uniform(0.05, 0.8))  # allowed: a kill comes at any time
         server.kill()
         if not server.start():
             raise SystemExit("the server did not come back:\n" + server.tail())
@@ -127,28 +132,16 @@ def supervisors_of(server):
 
 def kill_supervisors(server, chance, count):
     """What they looked after must end with them, and its job must start anew."""
-    killed = 0
-    end = time.monotonic() + 60
-    while killed < count and time.monotonic() < end:
-        time.sleep(chance.uniform(0.05, 0.4))
-        found = supervisors_of(server)
-        if not found:
-            continue
-        try:
-            os.kill(chance.choice(sorted(found)), signal.SIGKILL)
-            killed += 1
-        except ProcessLookupError:
-            pass
-    return killed
-
-
-def wait_for_the_end(server):
-    end = time.monotonic() + 240
-    while time.monotonic() < end:
-        if not server.all("/v1/jobs"):
-            return
-        time.sleep(0.3)
-    raise SystemExit("jobs are still not done: " + json.dumps(server.all("/v1/jobs"))[:3000])
+    def one_more():
+        for victim in chance.sample(found := sorted(supervisors_of(server)), len(found)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+                return True
+        return False
+    for _ in range(count):
+        time.sleep(chance.uniform(0.05, 0.4))  # allowed: a kill comes at any time
+        eventually("a supervisor is met", one_more)
+    return count
 
 
 def attempts_of(events):
@@ -263,13 +256,16 @@ def main():
     assert server.start(), server.tail()
     submitter = Submitter(server, evidence, options.seed)
     submitter.start()
-    kill_at_random(server, random.Random(options.seed), options.kills * times)
+    kill_at_random(server, submitter, random.Random(options.seed), options.kills * times)
     writes = kill_at_points(server, "write", range(1, 1 + 3 * options.points * times, 3))
     syncs = kill_at_points(server, "fsync", range(1, 1 + options.points * times))
     supervisors = kill_supervisors(server, random.Random(options.seed), options.supervisors * times)
+    deaths = (options.kills + 2 * options.points) * times
+    eventually("enough jobs are taken, and one again", lambda: submitter.broken or (
+        len(submitter.acknowledged) >= deaths / 2 and (submitter.sent_again or options.points * times < 5)))
     submitter.stopped.set()
-    submitter.join(30)
-    wait_for_the_end(server)
+    submitter.join(stretched(30))
+    eventually(lambda: "jobs are still not done: " + json.dumps(server.all("/v1/jobs"))[:3000], lambda: not server.all("/v1/jobs"), 240)
     problems, events, attempts = reconcile(server, submitter, evidence)
     problems += too_little(options, times, submitter, writes, syncs, supervisors)
     server.stop()

@@ -7,10 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import traceback
 from collections import Counter
 
+from patience import eventually, stretched
 from server import ROOT, Problem, Server, berth_binary, fresh_directory
 
 CONFIG = """
@@ -126,7 +126,7 @@ class Scrape:
 
 
 def get(server, token, path="/metrics"):
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=stretched(20))
     connection.request("GET", path, headers={"Authorization": "Bearer " + token} if token else {})
     answer = connection.getresponse()
     text = answer.read().decode()
@@ -142,17 +142,15 @@ def scrape(server):
 
 def views_of_one_moment(server):
     """The metrics and everything they are compared with, with no event in between."""
-    for _ in range(50):
+    def views():
         cluster = server.ask("GET", "/v1/cluster")
         metrics = scrape(server)
         jobs = server.all("/v1/jobs")
         queues = server.ask("GET", "/v1/queues")["items"]
         nodes = server.ask("GET", "/v1/nodes")["items"]
         last = server.ask("GET", "/v1/cluster")["seq"]
-        if cluster["seq"] == metrics("berth_last_event_seq") == last:
-            return metrics, cluster, jobs, queues, nodes
-        time.sleep(0.1)
-    raise AssertionError("events never pause")
+        return cluster["seq"] == metrics("berth_last_event_seq") == last and (metrics, cluster, jobs, queues, nodes)
+    return eventually("events pause", views, every_s=0.1)
 
 
 def compare(server):
@@ -224,13 +222,6 @@ def compare_jobs(metrics, cluster, jobs, queues):
     assert sum(count for (_, phase), count in phases.items() if phase == "pending") == cluster["jobs_pending"]
 
 
-def wait_for(holds, patience_s=60):
-    end = time.monotonic() + patience_s
-    while not holds():
-        assert time.monotonic() < end, "it did not come about in time"
-        time.sleep(0.05)
-
-
 def sleeper(queue, gpus, **more):
     return {"queue": queue, "gpus": gpus, "cpus": "0.1", "memory": "16MiB", "command": ["sleep", "600"], **more}
 
@@ -256,7 +247,7 @@ class World:
         return self.server.ask("GET", f"/v1/jobs/{number}")
 
     def wait_for_phase(self, number, *phases):
-        wait_for(lambda: self.job(number)["phase"] in phases)
+        self.server.wait_phase(number, *phases)
 
 
 def an_idle_cluster_is_all_zero(world):
@@ -278,16 +269,16 @@ def a_preemption_is_seen_from_all_sides(world):
     server = world.server
     borrower = world.submit(sleeper("rest/borrower", 7, name="borrower", command=LEAVES,
                                     checkpoint={"on_signal": True, "signal": "SIGUSR1", "grace": "30s"}))
-    wait_for(lambda: world.job(borrower)["tasks"] and world.job(borrower)["tasks"][0]["phase"] == "running")
+    eventually("its task runs", lambda: any(task["phase"] == "running" for task in world.job(borrower)["tasks"]))
     connection_log = f"/v1/jobs/{borrower}/logs"
-    wait_for(lambda: "there" in raw(server, connection_log))
+    eventually("it says that it is there", lambda: "there" in raw(server, connection_log))
     running = compare(server)
     assert running("berth_queue_borrowed_gpus", queue="rest/borrower") == 7
     assert running("berth_started_attempts_total", **{"queue": "rest/borrower", "class": "training"}) == 1
     assert running("berth_evictions_total", queue="rest/borrower", cause="reclaim") == 0
     owner = world.submit(sleeper("owner", 4, name="owner", **{"class": "dev"}))
     compare(server)
-    wait_for(lambda: world.job(owner)["phase"] == "running")
+    world.wait_for_phase(owner, "running")
     after = compare(server)
     assert after("berth_evictions_total", queue="rest/borrower", cause="reclaim") == 1
     assert after("berth_evictions_cancelled_total", queue="rest/borrower", cause="reclaim") == 0
@@ -301,16 +292,16 @@ def a_preemption_is_seen_from_all_sides(world):
     gone = after("berth_eviction_seconds", "_sum", cause="reclaim")
     assert story["checkpoint_step"] == 5 and abs(lost - 7 * gone) < 1e-6, (story, lost, gone)
     server.ask("DELETE", f"/v1/jobs/{owner}")
-    wait_for(lambda: world.job(borrower)["phase"] == "running")
+    world.wait_for_phase(borrower, "running")
     again = compare(server)
     assert again("berth_restarts_total", **{"queue": "rest/borrower", "class": "training"}) == 1
     assert again("berth_finished_jobs_total", **{"queue": "owner", "class": "dev", "outcome": "cancelled"}) == 1
     server.ask("DELETE", f"/v1/jobs/{borrower}")
-    wait_for(lambda: not server.all("/v1/jobs"))
+    server.wait_idle()
 
 
 def raw(server, path):
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=stretched(20))
     connection.request("GET", path, headers={"Authorization": "Bearer " + server.token})
     text = connection.getresponse().read().decode(errors="replace")
     connection.close()
@@ -345,16 +336,11 @@ def whoever_waits_has_the_reason_that_the_list_says(world):
     for job in server.all("/v1/jobs"):
         if "parent" not in job:
             server.ask("DELETE", f"/v1/jobs/{job['id']}")
-    wait_for(lambda: not server.all("/v1/jobs"))
+    server.wait_idle()
 
 
 def the_log_is_counted_as_the_server_says(world):
-    metrics, cluster = None, None
-    for _ in range(20):
-        cluster = world.server.ask("GET", "/v1/cluster")
-        metrics = scrape(world.server)
-        if world.server.ask("GET", "/v1/cluster")["seq"] == cluster["seq"]:
-            break
+    metrics, cluster, *_ = views_of_one_moment(world.server)
     assert metrics("berth_log_events_total") == cluster["log"]["records"]
     assert metrics("berth_log_syncs_total") == cluster["log"]["fsyncs"]
     assert metrics("berth_cycles_total") == metrics("berth_cycle_seconds", "_count") > 0
@@ -387,7 +373,7 @@ def counters_begin_at_zero_with_the_server_and_gauges_go_on(world):
     assert after("berth_started_attempts_total", **{"queue": "rest/borrower", "class": "training"}) == 0
     assert after("berth_queue_allocated_gpus", queue="rest/borrower") == 3
     server.ask("DELETE", f"/v1/jobs/{job}")
-    wait_for(lambda: not server.all("/v1/jobs"))
+    server.wait_idle()
     ended = compare(server)
     assert ended("berth_finished_jobs_total", **{"queue": "rest/borrower", "class": "training", "outcome": "cancelled"}) == 1
 
@@ -460,7 +446,7 @@ def main():
     finally:
         for job in world.server.all("/v1/jobs"):
             world.server.ask("DELETE", f"/v1/jobs/{job['id']}") if "parent" not in job else None
-        wait_for(lambda: not world.server.all("/v1/jobs"))
+        world.server.wait_idle()
         world.server.stop()
     if failed == 0:
         shutil.rmtree(world.directory, ignore_errors=True)

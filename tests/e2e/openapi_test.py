@@ -13,6 +13,7 @@ import time
 
 import pypi
 import tally
+from patience import stretched
 from tally import check
 
 ROOT = os.path.dirname(os.path.dirname(pypi.HERE))
@@ -153,7 +154,7 @@ class Document:
 
 
 def ask(server, method, target, body=None, token=True):
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=stretched(30))
     headers = {"Authorization": "Bearer " + server.token} if token else {}
     if body is not None:
         headers["Content-Type"] = "application/json"
@@ -208,7 +209,7 @@ def call_wrongly(server, document):
 
 def follow(server, headers, until):
     """Sequence numbers of a stream of server-sent events, until that one."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=stretched(30))
     connection.request("GET", "/v1/events?follow=true&from=1", headers={"Authorization": "Bearer " + server.token, **headers})
     answer = connection.getresponse()
     seen = []
@@ -242,12 +243,7 @@ def check_stream(server):
 
 def wait_for_finished(server):
     """A finished job is asked too: it comes from history."""
-    for _ in range(300):
-        job = json.loads(ask(server, "GET", "/v1/jobs/3")[2])
-        if job["phase"] == "finished":
-            return job["outcome"]
-        time.sleep(0.1)
-    return job["phase"]
+    return server.wait_phase(3, "finished")["outcome"]
 
 
 def main():

@@ -7,9 +7,9 @@ import os
 import subprocess
 import sys
 import threading
-import time
 
 import tally
+from patience import eventually
 from server import Problem, berth_binary, discard, start_with
 
 CONFIG = """cluster: test
@@ -63,9 +63,7 @@ def live_through(server):
     server.ask("POST", "/v1/nodes/n1/cordon")
     keep()
     server.ask("DELETE", f"/v1/jobs/{ids[0]}")
-    deadline = time.monotonic() + 60
-    while server.ask("GET", f"/v1/jobs/{ids[0]}")["phase"] != "finished" and time.monotonic() < deadline:
-        time.sleep(0.1)
+    server.wait_phase(ids[0], "finished")
     keep()
     server.ask("POST", "/v1/nodes/n1/uncordon")
     keep()
@@ -139,14 +137,23 @@ def apply_prices(server, floor):
     assert run.returncode == 0, run.stderr
 
 
+TURN = {"queue": "red", "gpus": 0, "hold": True, "command": ["true"]}
 BILLS = ["/v1/bill", "/v1/bill?by=job&invoice=lines", "/v1/bill?queue=red&by=kind"]
+
+
+def through_the_loop(server):
+    """Returns when the server has done all that came before: a key that it knows is answered by its loop, in turn, and changes
+    nothing."""
+    answer = server.ask("POST", "/v1/jobs", TURN, {"Idempotency-Key": "turn"})
+    assert answer["repeated"], answer
 
 
 def told(server, waiting):
     """What is told as of one moment: the moment, the last event until then, and the answers by path. Nothing happens meanwhile."""
+    now = lambda: server.ask("GET", "/v1/jobs?limit=1")
     while True:
-        before = server.ask("GET", "/v1/jobs?limit=1")
-        time.sleep(0.3)  # what is decided is durable, too
+        through_the_loop(server)  # so what was decided before is durable, too
+        before = now()
         answers = {}
         for path in BILLS + ["/v1/usage"]:
             answer = server.ask("GET", path)
@@ -154,9 +161,11 @@ def told(server, waiting):
         for job in waiting:
             answers[f"/v1/jobs/{job}/why"] = (None, server.ask("GET", f"/v1/jobs/{job}/why"))
         answers["/v1/queues/red/share"] = (None, server.ask("GET", "/v1/queues/red/share"))
-        after = server.ask("GET", "/v1/jobs?limit=1")
-        time.sleep(0.01)  # an event of the same millisecond belongs to that moment, too
-        if before["seq"] == after["seq"] == server.ask("GET", "/v1/jobs?limit=1")["seq"]:
+        after = now()
+        # An event of the same millisecond belongs to that moment, too, and so does one that is decided and not durable yet.
+        eventually("the next millisecond", lambda: now()["time"] > after["time"], every_s=0.001)
+        through_the_loop(server)
+        if before["seq"] == after["seq"] == now()["seq"]:
             break
     return {"seq": after["seq"], "time": after["time"],
             "answers": {path: (moment or after["time"], answer) for path, (moment, answer) in answers.items()}}
@@ -181,6 +190,7 @@ def check_told(server, moments):
 def reasons_usage_and_bills_of_then_are_told_again():
     server = started(("--checkpoint-every", "10"))
     apply_prices(server, 2.5)
+    server.ask("POST", "/v1/jobs", TURN, {"Idempotency-Key": "turn"})
     jobs = [submit(server, ("red", "blue")[i % 2], gpus=3, name=f"job-{i}", user=("ada", "bob")[i % 2]) for i in range(4)]
     moments = [told(server, jobs)]
     server.ask("DELETE", f"/v1/jobs/{jobs[0]}")
@@ -280,8 +290,7 @@ def nothing_waits_for_the_past():
     threads = [threading.Thread(target=go_back, args=(last - i,)) for i in range(24)]
     for thread in threads:
         thread.start()
-    while len(answers) < 40:
-        time.sleep(0.05)
+    eventually("forty answers of the past", lambda: len(answers) >= 40)
     before = len(answers)
     for _ in range(10):
         submit(server, "red", gpus=1, hold=True)

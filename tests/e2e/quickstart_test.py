@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 
+from patience import stretched
 from server import ROOT, berth_binary
 
 
@@ -43,7 +44,7 @@ def check_signal(number, problems):
         if "Team B trains" in line:
             break
     story.send_signal(number)
-    story.communicate(timeout=120)
+    story.communicate(timeout=stretched(120))
     if story.returncode != 128 + number:
         problems.append(f"{number!r}: the story ended with {story.returncode}")
     problems += [f"{number!r}: {what} is left" for what in what_is_left(before)]

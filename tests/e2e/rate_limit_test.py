@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import tally
+from patience import stretched
 from server import berth_binary, discard, start_with
 
 CONFIG = "cluster: test\nqueues:\n  red: {guaranteed: {gpus: 4}}\n"
@@ -23,7 +24,7 @@ class Token:
         self.server = server
         self.token = token or server.ask("POST", "/v1/tokens", {"name": name, "role": role, "queue": queue,
                                                                 "expires_in_s": 3600})["token"]
-        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=stretched(20))
 
     def send(self, method, path, body=None, headers=None):
         given = {"Authorization": "Bearer " + self.token, **(headers or {})}
@@ -45,7 +46,7 @@ class Token:
 def berth(server, token, *words):
     environment = {**os.environ, "BERTH_SERVER": f"http://127.0.0.1:{server.port}", "BERTH_TOKEN": token}
     environment.pop("BERTH_TOKEN_FILE", None)
-    return subprocess.run([berth_binary(), *words], capture_output=True, text=True, env=environment, timeout=120)
+    return subprocess.run([berth_binary(), *words], capture_output=True, text=True, env=environment, timeout=stretched(120))
 
 
 def a_client_in_a_loop_is_held_and_the_others_are_not():
@@ -64,7 +65,7 @@ def a_client_in_a_loop_is_held_and_the_others_are_not():
     assert patient.returncode == 0, patient.stderr
     discard(server)
     wrong = subprocess.run([berth_binary(), "serve", "--data", "/nonexistent/x", "--rate-limit", "fast"],
-                           capture_output=True, text=True, timeout=60)
+                           capture_output=True, text=True, timeout=stretched(60))
     assert wrong.returncode == 2 and "--rate-limit: 'fast'" in wrong.stderr, wrong.stderr
 
 
@@ -89,7 +90,7 @@ def each_answer_has_the_id_of_its_request():
 
 
 def no_token_is_sent_in_the_clear():
-    done = subprocess.run([berth_binary(), "queues"], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([berth_binary(), "queues"], capture_output=True, text=True, timeout=stretched(60),
                           env={**os.environ, "BERTH_SERVER": "http://192.0.2.1:6380", "BERTH_TOKEN": "hush-hush-hush-hush"})
     assert done.returncode == 2 and "unencrypted" in done.stderr and "hush" not in done.stderr, done.stderr
 

@@ -6,9 +6,9 @@ import re
 import socket
 import subprocess
 import sys
-import time
 
 import tally
+from patience import eventually, read_until, stretched
 from server import Problem, berth_binary, discard, start_with
 
 CONFIG = "cluster: test\nqueues:\n  red: {guaranteed: {gpus: 4}}\n  blue: {guaranteed: {gpus: 4}}\n"
@@ -32,7 +32,8 @@ class Tenant:
 
     def readable(self, path):
         """The bytes of an answer, a refusal as well; a stream is read for a moment."""
-        run = subprocess.run(["curl", "-s", "-i", "-m", "2", "-H", "Authorization: Bearer " + self.token,
+        longest = stretched(2 if "follow=true" in path else 60)
+        run = subprocess.run(["curl", "-s", "-i", "-m", str(longest), "-H", "Authorization: Bearer " + self.token,
                               f"http://127.0.0.1:{self.server.port}{path}"], capture_output=True)
         return run.stdout.decode(errors="replace")
 
@@ -66,36 +67,30 @@ def a_revoked_token_ends_what_it_has_begun():
     server = started()
     auditor = Tenant(server, "aud", "", role="auditor")
     admin = Tenant(server, "adm", "", role="admin")
-    stream = socket.create_connection(("127.0.0.1", server.port))
-    stream.sendall(f"GET /v1/events?follow=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {auditor.token}\r\n\r\n".encode())
-    assert b"token-created" in read_until(stream, b"token-created")
+    stream = follow(server, auditor)
+    assert b"token-created" in read_until(stream, b"token-created")[0]
     slow = socket.create_connection(("127.0.0.1", server.port))
     body = b'{"name":"backdoor","role":"admin","expires_in_s":3600}'
     slow.sendall(f"POST /v1/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {admin.token}\r\nContent-Type: application/json\r\n"
                  f"Content-Length: {len(body)}\r\n\r\n".encode() + body[:5])
-    time.sleep(0.3)
+    eventually("the head has come, and its token was taken", lambda: any(
+        row["name"] == "adm" and "last_used" in row for row in server.ask("GET", "/v1/tokens")["items"]))
     for name in ("aud", "adm"):
         server.ask("DELETE", f"/v1/tokens/{name}")
     slow.sendall(body[5:])
     assert slow.recv(4096).startswith(b"HTTP/1.1 401"), "a body that came late was taken"
     assert [row["name"] for row in server.ask("GET", "/v1/tokens")["items"]] == []
     server.ask("POST", "/v1/jobs", {"queue": "red", "gpus": 1, "command": ["echo", "topsecret"]})
-    assert b"topsecret" not in read_until(stream, b"topsecret"), "a stream went on"
+    seen, ended = read_until(stream, b"topsecret")
+    assert ended and b"topsecret" not in seen, "a stream went on"
     discard(server)
 
 
-def read_until(connection, wanted, seconds=3):
-    connection.settimeout(seconds)
-    seen = b""
-    try:
-        while wanted not in seen:
-            more = connection.recv(65536)
-            if not more:
-                break
-            seen += more
-    except TimeoutError:
-        pass
-    return seen
+def follow(server, tenant):
+    """A connection on which the events come."""
+    stream = socket.create_connection(("127.0.0.1", server.port))
+    stream.sendall(f"GET /v1/events?follow=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {tenant.token}\r\n\r\n".encode())
+    return stream
 
 
 def what_others_run_cannot_be_asked_for():
@@ -103,7 +98,8 @@ def what_others_run_cannot_be_asked_for():
     red, blue = Tenant(server, "red-ci", "red"), Tenant(server, "blue-ci", "blue")
     job = blue.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["true"]})["id"]
     own = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["true"]})["id"]
-    time.sleep(1)
+    for one in (job, own):
+        server.wait_phase(one, "finished")
 
     def said(path, body):
         try:
@@ -122,7 +118,7 @@ def what_others_run_cannot_be_asked_for():
     rows = red.ask("GET", "/v1/usage")["items"]
     assert {row["user"] for row in rows} <= {"red-ci"}, rows
     server.ask("POST", "/v1/tokens", {"name": "short", "role": "viewer", "expires_in_s": 1})
-    time.sleep(1.2)
+    server.pass_time(2)
     server.ask("POST", "/v1/tokens", {"name": "short", "role": "viewer", "expires_in_s": 60})  # the old one has ended
     try:
         server.ask("POST", "/v1/tokens", {"name": "x", "user": "admin", "role": "member", "queue": "red", "expires_in_s": 60})
@@ -134,7 +130,7 @@ def what_others_run_cannot_be_asked_for():
 
 def tokens_outlive_the_server_and_end_when_they_should():
     server = started()
-    kept, gone, short = Tenant(server, "kept", "red"), Tenant(server, "gone", "red"), Tenant(server, "short", "red", seconds=2)
+    kept, gone, short = Tenant(server, "kept", "red"), Tenant(server, "gone", "red"), Tenant(server, "short", "red", seconds=5)
     assert server.ask("DELETE", "/v1/tokens/gone")["revoked"]
     assert gone.status("GET", "/v1/identity") == 401
     for end in (server.kill, server.stop):  # once from the log, once from a checkpoint
@@ -144,7 +140,7 @@ def tokens_outlive_the_server_and_end_when_they_should():
                                                      "connection": "plain",
                                                    "roles": [{"role": "member", "queue": "red"}]}
         assert gone.status("GET", "/v1/identity") == 401
-    time.sleep(2.5)
+    server.pass_time(6)
     assert short.status("GET", "/v1/identity") == 401
     listed = {row["name"]: row for row in server.ask("GET", "/v1/tokens")["items"]}
     assert set(listed) == {"kept", "short"} and listed["short"]["expired"] and not listed["kept"]["expired"]
@@ -185,8 +181,12 @@ def neither_tenant_reads_what_the_other_wrote():
             jobs[name] = tenant.ask("POST", "/v1/jobs", {
                 "name": secret, "queue": name, "gpus": gpus, "labels": {secret: secret}, "comment": secret,
                 "env": {"SECRET": secret}, "command": ["bash", "-c", f"echo {secret}; sleep 30"]})["id"]
-        tenant.ask("POST", "/v1/jobs", {"name": secret, "queue": name, "gpus": 1, "command": ["bash", "-c", "exit 3", secret]})
-    time.sleep(1)
+        failed = tenant.ask("POST", "/v1/jobs", {"name": secret, "queue": name, "gpus": 0, "command": ["bash", "-c", "exit 3", secret]})["id"]
+        server.wait_phase(failed, "finished")
+        # Of the two that fit, one has said it; of the third there is a verdict.
+        eventually("a job has said it", lambda: any(
+            secret in tenant.readable(f"/v1/jobs/{job}/logs") for job in range(jobs[name] - 2, jobs[name])))
+        eventually("the last waits", lambda: server.job(jobs[name]).get("reason"))
     document = server.ask("GET", "/openapi.json")
     tried = 0
     for mine, theirs in (("red", "blue"), ("blue", "red")):
@@ -218,9 +218,12 @@ def environments_are_read_by_readers_of_logs_and_stand_in_no_event():
         other = Tenant(server, "one-" + role, "" if role in ("operator", "auditor") else "red", role)
         view = other.ask("GET", f"/v1/jobs/{job}")
         assert view["spec"]["env"] == {"KEY": "(hidden)"}, (role, view["spec"])
-    for path in ("/v1/events?limit=1000", "/v1/events?follow=true", "/v1/snapshot"):
-        told = Tenant(server, "aud-" + str(len(path)), "", "auditor").readable(path)
+    reader = Tenant(server, "aud-all", "", "auditor")
+    for path in ("/v1/events?limit=1000", "/v1/snapshot"):
+        told = reader.readable(path)
         assert '"KEY"' in told and "topsecret" not in told, (path, told[:2000])
+    told, ended = read_until(follow(server, reader), b"aud-all")  # the last event of all
+    assert not ended and b'"KEY"' in told and b"topsecret" not in told, told[:2000]
     assert server.ask("GET", f"/v1/jobs/{job}")["spec"]["env"] == {"KEY": "topsecret"}
     discard(server)
 
@@ -261,10 +264,7 @@ def what_has_finished_in_a_queue_is_no_other_queues():
             return str(problem)
     red = Tenant(server, "red-ci", "red")
     job = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["echo", "secret-of-red"]})["id"]
-    until = time.monotonic() + 20
-    while "outcome" not in red.ask("GET", f"/v1/jobs/{job}"):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    server.wait_phase(job, "finished")
     assert apply(crimson={**floor, "moved_from": "red"}) == ""
     assert "secret-of-red" in red.readable(f"/v1/jobs/{job}/logs")
     assert [one["id"] for one in red.ask("GET", "/v1/jobs?finished=true")["items"]] == [job]
@@ -301,7 +301,7 @@ def a_reason_breaks_no_glass_where_a_role_covers_the_log():
     server = started()
     red, operator = Tenant(server, "red-ci", "red"), Tenant(server, "ops", "", "operator")
     job = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["sleep", "60"]})["id"]
-    time.sleep(1)
+    server.wait_phase(job, "running")
     red.readable(f"/v1/jobs/{job}/logs?break_glass=mine")
     server.ask("GET", f"/v1/jobs/{job}", None)
     assert "break_glass" not in red.ask("GET", f"/v1/jobs/{job}")

@@ -1,4 +1,5 @@
 """A berth server of the tests' own: started in a fresh directory, asked over HTTP, killed at will."""
+import functools
 import http.client
 import json
 import os
@@ -9,6 +10,8 @@ import sys
 import tempfile
 import time
 
+from patience import eventually, stretched
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -17,6 +20,14 @@ def berth_binary():
     if not os.path.exists(found):
         raise SystemExit(f"no berth program at {found}; set BERTH")
     return found
+
+
+@functools.cache
+def has_test_clock():
+    """Whether this berth has the flags of tests: it is no release."""
+    words = ["serve", "--data", "/nonexistent", "--config", "/nonexistent", "--test-clock", "/nonexistent"]
+    told = subprocess.run([berth_binary(), *words], capture_output=True, text=True, check=False).stderr
+    return "not expected" not in told
 
 
 class Problem(Exception):
@@ -36,6 +47,8 @@ class Server:
         self.node_name = "n1"
         self.process = None
         self.port = None
+        self.test_clock = os.path.join(directory, "test-clock")
+        self.passed_ms = 0
         self.program = [berth_binary()]
 
     def run_as(self, uid):
@@ -53,6 +66,8 @@ class Server:
         if os.path.exists(ready):
             os.remove(ready)
         command = [*self.program, "serve", "--data", self.data, "--ready-file", ready, *self.flags]
+        if has_test_clock():
+            command += ["--test-clock", self.test_clock]
         if self.node_name:
             command += ["--node-name", self.node_name]
         if self.gpus:
@@ -63,13 +78,10 @@ class Server:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True,
                                             env={**os.environ, "SECRET_OF_THE_SERVER": "hush", "BERTH_LOCK_DIR": self.directory,
                                                  **(environment or {})})
-        end = time.monotonic() + patience_s
-        while not os.path.exists(ready):
-            if self.process.poll() is not None:
-                return False
-            if time.monotonic() > end:
-                raise SystemExit("the server is not ready in time:\n" + self.tail())
-            time.sleep(0.01)
+        eventually(lambda: "the server is ready:\n" + self.tail(),
+                   lambda: os.path.exists(ready) or self.process.poll() is not None, patience_s, every_s=0.01)
+        if not os.path.exists(ready):
+            return False
         with open(ready) as file:
             self.port = int(file.read().strip().rsplit(":", 1)[1])
         with open(os.path.join(self.data, "token")) as file:
@@ -88,10 +100,20 @@ class Server:
     def stop(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        self.process.wait(60)
+        self.process.wait(stretched(60))
+
+    def pass_time(self, seconds):
+        """So much time passes for the server, and for nothing else. For a release, which has no clock of tests, it does pass."""
+        if not has_test_clock():
+            time.sleep(seconds)  # allowed: see above
+            return
+        self.passed_ms += int(seconds * 1000)
+        with open(self.test_clock + ".new", "w") as file:
+            file.write(str(self.passed_ms))
+        os.rename(self.test_clock + ".new", self.test_clock)
 
     def ask(self, method, path, body=None, headers=None, timeout=20):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=stretched(timeout))
         try:
             text = json.dumps(body) if body is not None else None
             given = {"Authorization": "Bearer " + self.token, **(headers or {})}
@@ -108,7 +130,7 @@ class Server:
 
     def text(self, path):
         """An answer that is not JSON."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=stretched(20))
         try:
             connection.request("GET", path, headers={"Authorization": "Bearer " + self.token})
             return connection.getresponse().read().decode()
@@ -122,6 +144,22 @@ class Server:
             if not page["items"] and page["next_from"] == begin:
                 return items
             items, begin = items + page["items"], page["next_from"]
+
+    def job(self, number):
+        return self.ask("GET", f"/v1/jobs/{number}")
+
+    def wait_phase(self, number, *phases, patience_s=60):
+        """The job, once it is in one of these phases."""
+        seen = {}
+
+        def holds():
+            seen.update(self.job(number))
+            return seen["phase"] in phases and dict(seen)
+        return eventually(lambda: f"job {number} is {' or '.join(phases)}, but it is {seen}", holds, patience_s)
+
+    def wait_idle(self):
+        """No job lives."""
+        eventually(lambda: f"no job is left, but {self.all('/v1/jobs')}", lambda: not self.all("/v1/jobs"))
 
     def all(self, path):
         """Every item of a paged list."""

@@ -10,9 +10,9 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 
 import tally
+from patience import eventually, stretched
 from server import Server, berth_binary, discard, fresh_directory
 
 CONFIG = "cluster: test\nqueues:\n  red: {guaranteed: {gpus: 4}}\n"
@@ -58,13 +58,13 @@ class Local(Server):
         clean = {name: value for name, value in os.environ.items() if not name.startswith("BERTH_")}
         where = ["--server", address or "unix:" + self.socket] if address != "" else []
         as_user = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
-        return subprocess.run([*as_user, BERTH, *where, *words], capture_output=True, text=True, timeout=60,
+        return subprocess.run([*as_user, BERTH, *where, *words], capture_output=True, text=True, timeout=stretched(60),
                               env={**clean, "HOME": "/nonexistent", **(environment or {})})
 
 
 def connect(path):
     client = socket.socket(socket.AF_UNIX)
-    client.settimeout(20)
+    client.settimeout(stretched(20))
     client.connect(path)
     return client
 
@@ -137,7 +137,7 @@ def a_connection_whose_process_has_ended_is_nobodys():
     _, ancillary, _, _ = ours.recvmsg(1, socket.CMSG_SPACE(4))
     os.waitpid(child, 0)
     inherited = socket.socket(fileno=array.array("i", ancillary[0][2])[0])
-    inherited.settimeout(20)
+    inherited.settimeout(stretched(20))
     server.process.send_signal(signal.SIGCONT)
     status, problem = server.request("/v1/identity", inherited)
     assert status == 401 and "has ended" in problem["detail"], problem
@@ -154,16 +154,14 @@ def the_server_of_an_ordinary_user_knows_him_and_root():
                                 server.data, "--config", server.config, "--socket", server.socket, "--simulate-gpus",
                                 "2xH100-SXM5-80GB"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     server.process = process
-    end = time.monotonic() + 30
-    while not os.path.exists(server.socket):
-        assert process.poll() is None and time.monotonic() < end, process.stderr.read()
-        time.sleep(0.05)
+    eventually("its socket is there", lambda: os.path.exists(server.socket) or process.poll() is not None)
+    assert process.poll() is None, process.stderr.read()
     assert "admin at /" in server.cli("whoami", user=NOBODY).stdout
     assert "user:root" in server.cli("whoami").stdout and "admin at /" in server.cli("whoami").stdout
     other = server.cli("whoami", user=DAEMON).stdout
     assert "user:daemon" in other and "admin" not in other, other
     process.terminate()
-    process.wait(30)
+    process.wait(stretched(30))
     assert not os.path.exists(server.socket), "the socket of a server that ended in order stays"
     process.stderr.close()
     shutil.rmtree(server.directory, ignore_errors=True)

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 
-from hostile_test import CONFIG, discard, ended, wait_for
+from hostile_test import CONFIG, discard, ended
+from patience import eventually
 import tally
 from server import Server, berth_binary, for_jobs, fresh_directory
 
@@ -145,7 +146,7 @@ def a_job_goes_on_from_its_checkpoint_when_its_user_has_another_uid():
     server = Separating()
     job = server.submit("ann", 'cat $BERTH_CHECKPOINT_DIR/step && echo two >> $BERTH_CHECKPOINT_DIR/step && exit 0; '
                                'echo one > $BERTH_CHECKPOINT_DIR/step; echo $PPID; sleep 600')
-    supervisor = int(wait_for(lambda: server.output(job).strip(), "the first attempt"))
+    supervisor = int(eventually("the first attempt speaks", lambda: server.output(job).strip()))
     server.kill()
     server.flags = ["--task-user", "daemon"]
     assert server.start(), server.tail()
@@ -160,7 +161,7 @@ def a_hostile_job_does_nothing_to_anybody_else():
     server = Separating()
     victim = server.submit("ann", 'echo mine > $BERTH_CHECKPOINT_DIR/weights; echo up $$ $PPID; while [ ! -e $HOME/go ]; do sleep 0.1; done; '
                                   'cat $BERTH_CHECKPOINT_DIR/weights; exit 7', env={"SECRET": "of-ann"})
-    up = wait_for(lambda: server.output(victim).split(), "the victim")
+    up = eventually("the victim speaks", lambda: server.output(victim).split())
     process, supervisor = up[1], up[2]
     program = for_jobs(server.directory, HOSTILE)
     os.chmod(shutil.copy("/usr/bin/id", os.path.join(server.directory, "id-of-root")), 0o4755)
@@ -192,7 +193,7 @@ def an_ack_that_is_a_link_to_a_file_of_another_says_nothing_of_it():
         file.write('{"attempt": 1, "step": 4711}')
     job = server.submit("ann", "sleep 2", checkpoint={"on_signal": True})
     folder = os.path.join(server.data, "jobs", str(job), "checkpoint")
-    wait_for(lambda: os.path.isdir(folder), "its directory")
+    eventually("its directory is there", lambda: os.path.isdir(folder))
     os.link(secret, os.path.join(folder, "ack.json"))  # as on a machine whose kernel lets everybody link everything
     ended(server, job)
     assert "belongs to another user" in server.output(job, "stderr"), server.output(job, "stderr")

@@ -4,6 +4,7 @@ speak no TLS or bring garbage."""
 import http.client
 import json
 import os
+import select
 import shutil
 import socket
 import ssl
@@ -14,6 +15,7 @@ import time
 
 from certificates import Authority, openssl
 import tally
+from patience import eventually, stretched
 from server import Server, berth_binary, discard, fresh_directory
 
 CONFIG = """cluster: test
@@ -49,7 +51,7 @@ class Secure(Server):
         return context
 
     def connect(self, client=None):
-        return http.client.HTTPSConnection("localhost", self.port, timeout=20, context=self.trust(client))
+        return http.client.HTTPSConnection("localhost", self.port, timeout=stretched(20), context=self.trust(client))
 
     def get(self, path, client=None, token=None):
         """Status and document of one request over a connection of its own."""
@@ -65,12 +67,12 @@ class Secure(Server):
         """berth in a home of its own, so that it finds no token by itself."""
         address = address or f"https://localhost:{self.port}"
         clean = {name: value for name, value in os.environ.items() if not name.startswith("BERTH_")}
-        return subprocess.run([berth_binary(), "--server", address, *words], capture_output=True, text=True, timeout=60,
+        return subprocess.run([berth_binary(), "--server", address, *words], capture_output=True, text=True, timeout=stretched(60),
                               env={**clean, "HOME": self.directory, **(environment or {})})
 
     def serial(self):
         """Of the certificate that the server shows now."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as plain:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=stretched(20)) as plain:
             with self.trust().wrap_socket(plain, server_hostname="localhost") as secure:
                 return secure.getpeercert()["serialNumber"]
 
@@ -79,13 +81,6 @@ def started(**options):
     server = Secure(**options)
     assert server.start(), server.tail()
     return server
-
-
-def wait_until(holds, what, patience_s=20):
-    end = time.monotonic() + patience_s
-    while not holds():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 def the_server_is_believed_by_its_authority_and_under_its_name():
@@ -113,7 +108,7 @@ def a_wrong_name_and_an_expired_certificate_are_told():
     assert wrong.returncode == 5 and "its certificate is for another name" in wrong.stderr, wrong
     discard(elsewhere)
     expired = started(certificate=lambda ca: ca.sign_server(days=-1))
-    wait_until(lambda: "has ended" in expired.tail(), "the expired certificate is not told")
+    eventually("the expired certificate is told", lambda: "has ended" in expired.tail())
     old = expired.cli("--ca", expired.authority.file, "whoami")
     assert old.returncode == 5 and "its certificate has expired" in old.stderr, old
     discard(expired)
@@ -137,7 +132,7 @@ def what_cannot_be_used_ends_the_start():
              (["--tls-cert", server.key, "--tls-key", server.key], "no certificate in it"),
              ([*server.flags, "--client-ca", server.key], "no certificate of an authority")]
     for flags, words in cases:
-        done = subprocess.run([berth_binary(), "serve", "--data", server.data, *flags], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([berth_binary(), "serve", "--data", server.data, *flags], capture_output=True, text=True, timeout=stretched(60))
         assert done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, (flags, done)
         assert not os.path.exists(server.data)
     server.flags += ["--listen", "0.0.0.0"]
@@ -152,7 +147,7 @@ def old_versions_are_refused_and_two_are_spoken():
         context = server.trust()
         context.set_ciphers("ALL:@SECLEVEL=0")
         context.minimum_version = context.maximum_version = version
-        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as plain:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=stretched(20)) as plain:
             try:
                 with context.wrap_socket(plain, server_hostname="localhost") as secure:
                     assert good and secure.version() == version.name.replace("_", "."), secure.version()
@@ -195,35 +190,40 @@ def a_new_pair_is_taken_under_load_and_a_bad_one_is_not():
     serials = {server.serial()}
     for turn in range(4):
         replace(server, server.authority.sign_server(f"fresh{turn}"))
-        wait_until(lambda: server.serial() not in serials, "the new certificate is not served")
+        eventually("the new certificate is served", lambda: server.serial() not in serials)
         serials.add(server.serial())
         kept.request("GET", "/v1/identity", headers={"Authorization": "Bearer " + server.token})
         assert kept.getresponse().read()
     good = server.serial()
+
+    def told():
+        with open(server.log) as file:
+            return file.read().count("is not the key of the certificate")
+    before = told()  # a look between the two renames of a pair sees one that does not match
     os.rename(server.authority.sign_server("stranger")[0], server.certificate)  # and not its key
-    wait_until(lambda: "is not the key of the certificate" in server.tail(), "the bad pair is not told")
-    time.sleep(2.5)
-    assert server.serial() == good and server.tail().count("is not the key of the certificate") == 1, server.tail()
+    eventually("the bad pair is told", lambda: told() > before)
+    assert server.serial() == good and told() == before + 1, server.tail()
     replace(server, server.authority.sign_server("expired", days=-1))
-    wait_until(lambda: "has expired at" in server.tail(), "the expired pair is not told")
+    eventually("the expired pair is told", lambda: "has expired at" in server.tail())
     assert server.serial() == good
+    eventually("the load has come to something", lambda: done[0] > 50)
     replace(server, server.authority.sign_server("last"))
-    wait_until(lambda: server.serial() != good, "the good pair is not served after a bad one")
+    eventually("the good pair is served after a bad one", lambda: server.serial() != good)
     stopping.set()
     for thread in threads:
         thread.join()
-    assert not failures and done[0] > 50, (failures[:3], done)
+    assert not failures, failures[:3]
     job = subprocess.run([berth_binary(), "--server", f"https://localhost:{server.port}", "--ca", server.authority.file,
                           "--token-file", os.path.join(server.data, "token"), "submit", "--queue", "red", "--gpus", "1", "--",
                           "true"], capture_output=True, text=True)
     assert job.returncode == 0, job
-    wait_until(lambda: b"job-submitted" in events.readline(), "the stream that was open does not go on")
+    eventually("the stream that was open goes on", lambda: b"job-submitted" in events.readline())
     print(f"  {done[0]} requests on connections of their own, {len(serials) + 1} certificates, no failure")
     discard(server)
 
 
 def raw(server):
-    return socket.create_connection(("127.0.0.1", server.port), timeout=20)
+    return socket.create_connection(("127.0.0.1", server.port), timeout=stretched(20))
 
 
 def slow_and_wrong_clients_hold_nobody_up():
@@ -236,12 +236,11 @@ def slow_and_wrong_clients_hold_nobody_up():
     garbage = [raw(server) for _ in range(100)]
     for number, one in enumerate(garbage):
         one.sendall(bytes([number % 30, 255, 0, 17]) * 300)
-    slowest = 0
+    beside_all = 0
     for _ in range(50):
-        asked = time.monotonic()
         assert server.get("/v1/identity", token=server.token)[0] == 200
-        slowest = max(slowest, time.monotonic() - asked)
-    assert slowest < 2, slowest
+        beside_all += not select.select(slow, [], [], 0)[0]
+    assert beside_all > 0, "a request was answered only when slow clients had been given up"
     for one in garbage:
         try:
             while one.recv(4096):
@@ -256,9 +255,9 @@ def slow_and_wrong_clients_hold_nobody_up():
         except ConnectionResetError:
             pass
     took = time.monotonic() - begun
-    assert 9 < took < 14, took
+    assert took > 9, f"a slow client has 10 s, and not {took:.1f}"
     assert silent.recv(1) == b"", "a client that says nothing is not closed"
-    print(f"  300 slow and 100 wrong clients: the slowest of 50 requests took {1000 * slowest:.0f} ms, the slow ones ended in {took:.1f} s")
+    print(f"  300 slow and 100 wrong clients: {beside_all} of 50 requests were answered beside all of the slow ones, which ended in {took:.1f} s")
     discard(server)
 
 
