@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <utility>
 
@@ -131,6 +132,10 @@ Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
   const auto wait = read_volume_wait(flags.volume_wait);
   if (!wait) return wait.error();
   options.cluster.volume_wait_s = *wait;
+  options.cluster.waits = options.cluster.waits.shortened(flags.shorter_waits);
+  options.denial_patience = std::chrono::milliseconds(options.cluster.waits.denial_ms);
+  options.watch.absent_pause /= flags.shorter_waits;
+  options.watch.extra_pause /= flags.shorter_waits;
   options.now = std::move(now);
   options.warn = [](const std::string& text) { spdlog::warn("{}", text); };
   options.end_process = std::move(end_process);

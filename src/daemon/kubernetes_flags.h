@@ -25,6 +25,7 @@ struct KubernetesFlags {
   std::string topology_labels;      // label keys of nodes with commas between, outermost first
   std::string device_resources;     // resources of nodes that count as GPUs besides NVIDIA's, with commas between
   std::string volume_wait = "10m";  // how long a gang waits with its places for volumes that are made for it
+  std::int64_t shorter_waits = 1;   // of tests: the waits of a cluster (kube/waits.h) are divided by this
 };
 
 // Splits and checks the label keys.

@@ -104,6 +104,12 @@ void add_kubernetes_flags(CLI::App& app, Flags& flags) {
                  "How long a gang keeps its places while volumes are made for its claims (WaitForFirstConsumer)")
       ->type_name("TIME")
       ->capture_default_str();
+#ifndef BERTH_NO_PLANTABLE_BUGS
+  app.add_option("--shorter-kubernetes-waits", to.shorter_waits, "Divides the waits of kube/waits.h, for tests")
+      ->check(CLI::Range(1, 1000).description(""))
+      ->type_name("N")
+      ->group("");
+#endif
   app.add_option("--job-namespace", to.job_namespace,
                  "Where the pods of submitted jobs are made, as berth-jobs,QUEUE=NAMESPACE; none: no pods are made")
       ->type_name("NAMESPACE")
@@ -190,6 +196,7 @@ void add_common_flags(CLI::App& app, Flags& flags) {
       ->group("");
 #ifndef BERTH_NO_PLANTABLE_BUGS
   app.add_option("--test-clock", flags.daemon.test_clock, "File of the milliseconds that the clock is ahead, for tests")
+      ->type_name("FILE")
       ->group("");
 #endif
 }

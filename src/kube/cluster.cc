@@ -161,8 +161,8 @@ void Cluster::Impl::tick() {
     if (group.ownerless || !suspensions_.contains(key) || !is_admitted_by_suspension(group)) watch_desertion(group);
     explain_wait(key, group);
     renew_if_outdated(key, group);
-    constexpr std::int64_t kAskAgainMs = 60'000;
-    if (!group.refused_at.is_never() && now_ - group.refused_at >= kAskAgainMs) groups.push_back(key);
+    if (!group.refused_at.is_never() && now_ - group.refused_at >= options_.waits.submit_again_ms)
+      groups.push_back(key);
   }
   for (const std::string& key : groups) {
     groups_[key].refused_at = Timestamp::never();
@@ -170,8 +170,8 @@ void Cluster::Impl::tick() {
   }
   for (const auto& [id, unused] : suspensions_) settle_suspension(id);
   for (auto& [uid, pod] : pods_) {
-    constexpr std::int64_t kUnknownOwnerMs = 10'000;
-    if (pod.object.ours && pod.group.empty() && now_ - pod.seen >= kUnknownOwnerMs && waits_to_be_bound(pod)) {
+    if (pod.object.ours && pod.group.empty() && now_ - pod.seen >= options_.waits.unknown_owner_ms &&
+        waits_to_be_bound(pod)) {
       tell(pod, "Waiting", "its " + text_of_owner(pod) + " is not one of namespace " + pod.object.name_space, true);
     }
     if (!pod.object.task || pod.assigned) continue;

@@ -29,6 +29,7 @@
 
 #include "base/timestamp.h"
 #include "kube/own_pod.h"
+#include "kube/waits.h"
 #include "model/command.h"
 #include "model/effect.h"
 
@@ -101,6 +102,7 @@ struct Options {
   std::string log = {};                    // id of the log; pods that are bound by another are foreign
   OwnPods own = {};
   std::vector<KnownNode> nodes = {};  // those that are not lost
+  Waits waits = {};
 };
 
 struct Output {

@@ -19,10 +19,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::int64_t kUnansweredMs = 5'000;
-constexpr std::int64_t kFirstPauseMs = 10'000;
-constexpr std::int64_t kLongestPauseMs = 60'000;
-constexpr std::int64_t kBrokenMs = 60'000;
 constexpr int kMostDoublings = 3;
 
 // Returns what the API server says about the budget.
@@ -82,7 +78,7 @@ void Cluster::Impl::ask_evictions(JobId job) {
   for (const TaskKey& key : asked) {
     Task& task = tasks_.at(key);
     const Pod& pod = pods_.at(task.pod);
-    if (broken && !task.refused_since.is_never() && now_ - task.refused_since >= kBrokenMs) {
+    if (broken && !task.refused_since.is_never() && now_ - task.refused_since >= options_.waits.broken_eviction_ms) {
       task.hears_budgets = false;
       send_delete(key, task, pod);
     } else if (now_ >= task.ask_at) {
@@ -109,7 +105,9 @@ void Cluster::Impl::evict_answered(const TaskKey& key, Task& task, int status, s
     return;
   }
   if (status == 429 || status >= 500) {
-    const std::int64_t pause = std::min(kLongestPauseMs, kFirstPauseMs << std::min(task.refusals++, kMostDoublings));
+    const std::int64_t pause =
+        std::min(options_.waits.longest_refused_eviction_ms,
+                 options_.waits.first_refused_eviction_ms << std::min(task.refusals++, kMostDoublings));
     task.ask_at = now_ + pause;
     if (task.refused_since.is_never()) task.refused_since = now_;
     return tell_refusal(key, task, pod->second, refusal_in(body));
@@ -164,7 +162,7 @@ void Cluster::Impl::withdraw_evictions(const TaskKey& key) {
 }
 
 void Cluster::Impl::send_eviction(const TaskKey& key, Task& task, const Pod& pod) {
-  task.ask_at = now_ + kUnansweredMs;
+  task.ask_at = now_ + options_.waits.unanswered_eviction_ms;
   const PodObject& object = pod.object;
   const json::object body{
       {"apiVersion", "policy/v1"},

@@ -79,9 +79,9 @@ void Cluster::Impl::send_service(const TaskKey& key, const Task& task) {
 
 // 409 is that it is there.
 void Cluster::Impl::serve_answered(const TaskKey& key, int status, std::string_view body) {
-  constexpr std::int64_t kAgainMs = 5'000;
   if (status == 403) warn("the API server allows no Service of a gang: " + shown(body, 200));
-  if (status == 0 || status == 403 || status == 429 || status >= 500) serve_at_[key] = now_ + kAgainMs;
+  if (status == 0 || status == 403 || status == 429 || status >= 500)
+    serve_at_[key] = now_ + options_.waits.make_again_ms;
 }
 
 void Cluster::Impl::serve_again() {
@@ -126,8 +126,7 @@ void Cluster::Impl::own_look_answered(const TaskKey& key, Task& task, int status
 }
 
 void Cluster::Impl::tick_own(const TaskKey& key, Task& task) {
-  constexpr std::int64_t kAgainMs = 5'000;
-  if (now_ - task.since < kAgainMs) return;
+  if (now_ - task.since < options_.waits.make_again_ms) return;
   if (!task.missing) return look_for_own(key, task);
   if (task.stopping) return exit_task(key, task, {ExitReason::kKilled, 137, "it was stopped before it had a pod"});
   create(key, task);
@@ -136,8 +135,6 @@ void Cluster::Impl::tick_own(const TaskKey& key, Task& task) {
 // A pull may fail for a while. What the kubelet will not even try, or tries in vain for longer than that, is a failed
 // start; its pod is deleted when that is durable.
 void Cluster::Impl::watch_stuck(Pod& pod) {
-  constexpr std::int64_t kPatienceMs = 600'000;
-  constexpr std::int64_t kHopelessMs = 30'000;
   const std::string& why = pod.object.stuck;
   if (why.empty() || !pod.assigned) {
     pod.stuck_since = Timestamp::never();
@@ -146,7 +143,7 @@ void Cluster::Impl::watch_stuck(Pod& pod) {
   if (pod.stuck_since.is_never()) pod.stuck_since = now_;
   const bool is_hopeless = why.starts_with("InvalidImageName:") || why.starts_with("ErrImageNeverPull:") ||
                            why.starts_with("CreateContainerConfigError:");
-  if (now_ - pod.stuck_since < (is_hopeless ? kHopelessMs : kPatienceMs)) return;
+  if (now_ - pod.stuck_since < (is_hopeless ? options_.waits.hopeless_ms : options_.waits.stuck_ms)) return;
   const auto task = tasks_.find(*pod.assigned);
   if (task == tasks_.end() || task->second.stopping) return;
   exit_task(task->first, task->second, {ExitReason::kStartFailed, 1, "its container does not start: " + why});

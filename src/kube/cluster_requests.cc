@@ -72,9 +72,8 @@ void Cluster::Impl::send_delete(const TaskKey& key, Task& task, const Pod& pod) 
 
 // Deletes a pod that was bound as a task which does not run: its binding took effect after it was given up.
 void Cluster::Impl::send_stray_delete(Pod& pod) {
-  constexpr std::int64_t kAgainMs = 5'000;
   constexpr std::int64_t kGraceS = 30;
-  if (!pod.delete_asked.is_never() && now_ - pod.delete_asked < kAgainMs) return;
+  if (!pod.delete_asked.is_never() && now_ - pod.delete_asked < options_.waits.delete_again_ms) return;
   pod.delete_asked = now_;
   const json::object body{{"apiVersion", "v1"},
                           {"kind", "DeleteOptions"},

@@ -10,8 +10,6 @@
 namespace berth::kube {
 namespace {
 
-constexpr std::int64_t kAskAgainMs = 5'000;
-constexpr std::int64_t kRefusedAgainMs = 60'000;
 constexpr std::string_view kSubmission = "suspended-";  // and the object's generation: the end of the key
 
 std::int64_t sum_of(const std::vector<std::int32_t>& counts) {
@@ -64,7 +62,8 @@ void Cluster::Impl::settle_suspension(const std::string& id) {
 }
 
 void Cluster::Impl::send_suspend(Suspended& known, bool suspend, const std::string& cancelled) {
-  const bool again = known.asked == suspend && !known.asked_at.is_never() && now_ - known.asked_at < kAskAgainMs;
+  const bool again =
+      known.asked == suspend && !known.asked_at.is_never() && now_ - known.asked_at < options_.waits.suspend_again_ms;
   if (again && cancelled.empty()) return;
   known.asked = suspend;
   known.asked_at = now_;
@@ -91,7 +90,7 @@ std::vector<Cluster::Impl::Pod> Cluster::Impl::pods_of_templates(const std::stri
 void Cluster::Impl::submit_suspended(const std::string& id, Suspended& known) {
   const auto owner = owners_.find(id);
   if (!known.object.suspended || known.object.cancelled || owner == owners_.end() || owner->second.over) return;
-  if (!known.refused_at.is_never() && now_ - known.refused_at < kRefusedAgainMs) return;
+  if (!known.refused_at.is_never() && now_ - known.refused_at < options_.waits.refused_suspension_ms) return;
   known.refused_at = Timestamp::never();
   if (!known.object.problem.empty()) return tell_owner(known, "NotSchedulable", known.object.problem);
   std::vector<std::int32_t> counts;

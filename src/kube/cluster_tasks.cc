@@ -11,9 +11,6 @@
 namespace berth::kube {
 namespace {
 
-constexpr std::int64_t kLookAgainMs = 5'000;   // a request that had no answer
-constexpr std::int64_t kTellAgainMs = 30'000;  // an exit that was not forgotten yet
-
 std::string at_path(const PodObject& pod) { return pod.name_space + "/" + pod.name; }
 
 }  // namespace
@@ -174,7 +171,7 @@ void Cluster::Impl::bind_answered(const TaskKey& key, Task& task, int status, st
 bool Cluster::Impl::waits_out_denial(Task& task, int status, std::string_view body) const {
   if (!is_denied_for_now(status, body)) return false;
   if (task.denied_since.is_never()) task.denied_since = now_;
-  return now_ - task.denied_since < kDenialMs;
+  return now_ - task.denied_since < options_.waits.denial_ms;
 }
 
 // Decides by the pod itself whether a binding has happened that was not confirmed.
@@ -295,7 +292,6 @@ void Cluster::Impl::stop(const TaskKey& key, std::int64_t grace_s, bool hears) {
 // Returns true if the answer is a denial that will not be over in a moment. Whether it will is known of the namespace,
 // so that where berth lacks the right only the first pod waits.
 bool Cluster::Impl::is_denied_for_good(Asked asked, const Task& task, int status, std::string_view body) {
-  constexpr std::int64_t kForgottenMs = 3'600'000;
   const auto pod = pods_.find(task.pod);
   const auto which = std::pair(asked, pod == pods_.end() ? std::string() : pod->second.object.name_space);
   if (status >= 200 && status < 300) denials_.erase(which);
@@ -303,9 +299,9 @@ bool Cluster::Impl::is_denied_for_good(Asked asked, const Task& task, int status
   if (!is_denied_for_now(status, body)) return true;
   const auto [at, fresh] = denials_.try_emplace(which, Denial{now_, now_});
   Denial& denial = at->second;
-  if (now_ - denial.last > kForgottenMs) denial.since = now_;
+  if (now_ - denial.last > options_.waits.denial_forgotten_ms) denial.since = now_;
   denial.last = now_;
-  return now_ - denial.since >= kDenialMs;
+  return now_ - denial.since >= options_.waits.denial_ms;
 }
 
 // A refusal does not keep the pod: it is deleted without the mark. Without an answer both are sent again.
@@ -339,7 +335,7 @@ void Cluster::Impl::forget(const TaskKey& key) {
 
 void Cluster::Impl::tick_task(const TaskKey& key, Task& task) {
   if (task.phase == TaskPhase::kExited) {
-    if (now_ - task.exit_told < kTellAgainMs) return;
+    if (now_ - task.exit_told < options_.waits.tell_exit_again_ms) return;
     task.exit_told = now_;
     return command(ReportTaskExited{*task.exit});
   }
@@ -354,14 +350,14 @@ void Cluster::Impl::tick_task(const TaskKey& key, Task& task) {
   if (task.own && task.phase == TaskPhase::kBinding) return tick_own(key, task);
   const auto pod = pods_.find(task.pod);
   if (pod == pods_.end()) return;
-  if (task.phase == TaskPhase::kBinding && now_ - task.since >= kLookAgainMs) {
+  if (task.phase == TaskPhase::kBinding && now_ - task.since >= options_.waits.look_again_ms) {
     task.since = now_;
     return send_look(key, pod->second);
   }
   if (task.phase == TaskPhase::kBound && task.stopping && task.hears_budgets && !task.granted)
     evicting_.insert(key.job);
   if (task.phase == TaskPhase::kBound && task.stopping && !task.delete_asked.is_never() &&
-      now_ - task.delete_asked >= kLookAgainMs)
+      now_ - task.delete_asked >= options_.waits.look_again_ms)
     send_delete(key, task, pod->second);
 }
 

@@ -14,10 +14,6 @@
 namespace berth::kube {
 namespace {
 
-constexpr std::int64_t kSelectAgainMs = 5'000;  // a node that was written and is not seen yet
-constexpr std::int64_t kTellAfterMs = 10'000;
-constexpr std::int64_t kRenewAgainMs = 60'000;
-
 // The end of a submission's key that stands for the nodes which volumes allow; empty: any.
 std::string_view mark_in(const std::string& key) {
   const std::size_t slash = key.rfind('/');
@@ -210,7 +206,7 @@ bool Cluster::Impl::is_outdated(const std::string& key, const Group& group) {
 // Gives the job up, to submit the pods anew as a job of the nodes that they may use.
 void Cluster::Impl::renew_if_outdated(const std::string& key, Group& group) {
   const bool asked = !group.renewed_at.is_never();
-  if (asked ? now_ - group.renewed_at < kRenewAgainMs : !is_outdated(key, group)) return;
+  if (asked ? now_ - group.renewed_at < options_.waits.renew_again_ms : !is_outdated(key, group)) return;
   group.renewed_at = now_;
   command(CancelJob{group.job, "kubernetes"});
 }
@@ -305,7 +301,7 @@ bool Cluster::Impl::select_node(const TaskKey& key, Task& task, const std::strin
     return false;
   }
   const auto [asked, fresh] = task.selected_at.try_emplace(id, now_);
-  if (!fresh && now_ - asked->second < kSelectAgainMs) return true;
+  if (!fresh && now_ - asked->second < options_.waits.select_again_ms) return true;
   asked->second = now_;
   const std::size_t slash = id.find('/');
   send({0, Method::kPatch,
@@ -322,7 +318,7 @@ void Cluster::Impl::select_answered(const TaskKey& key, Task& task, const std::s
   if (status >= 200 && status < 300) task.denied_since = Timestamp::never();
   if (status == 409) {  // it has changed: again, with what the watch shows by then
     const auto asked = task.selected_at.find(claim);
-    if (asked != task.selected_at.end()) asked->second = now_ + (1'000 - kSelectAgainMs);
+    if (asked != task.selected_at.end()) asked->second = now_ + (1'000 - options_.waits.select_again_ms);
     return;
   }
   if (status != 403 && status != 422 && status != 400) return;
@@ -349,7 +345,7 @@ void Cluster::Impl::fail_volumes(const TaskKey& key, Task& task, const std::stri
 
 void Cluster::Impl::tick_volumes(const TaskKey& key, Task& task) {
   unsettled_.insert(key.job);
-  if (task.volumes_wait.empty() || now_ - task.since < kTellAfterMs) return;
+  if (task.volumes_wait.empty() || now_ - task.since < options_.waits.tell_volumes_ms) return;
   if (const auto pod = pods_.find(task.pod); pod != pods_.end())
     tell(pod->second, "Waiting", "it has a place on node " + task.start.node + ": " + task.volumes_wait, false);
 }

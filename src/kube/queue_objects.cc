@@ -171,7 +171,7 @@ void QueueObjects::denied(std::string_view body, Timestamp now) {
     warnings_.push_back("queues are not shown as objects: " + shown(why.empty() ? "403" : why, 300));
   }
   known_ = false;
-  list_at_ = now + kNoneAgainMs;
+  list_at_ = now + waits_.no_queues_ms;
 }
 
 void QueueObjects::answered(std::uint64_t id, int status, std::string_view body, Timestamp now) {
@@ -182,7 +182,7 @@ void QueueObjects::answered(std::uint64_t id, int status, std::string_view body,
   if (call.asked == Asked::kList) {
     listing_ = false;
     if (status == 403) return denied(body, now);
-    list_at_ = now + (status == 404 ? kNoneAgainMs : kListAgainMs);
+    list_at_ = now + (status == 404 ? waits_.no_queues_ms : waits_.list_queues_ms);
     if (status == 200) return listed(body);
     if (status == 404) known_ = false;
     return;

@@ -7,10 +7,10 @@
 //    its other characters replaced, and a hash behind it.
 // 2. An object is written when what it shows differs from what the API server has: one request (server-side apply),
 //    which also makes it. At most kMostPerRound are written in a round; the others follow in the next.
-// 3. Objects are listed every kListAgainMs. One that somebody has changed is told by name and written over. One whose
-//    queue is gone is deleted if berth made it (label app.kubernetes.io/managed-by), else it is told.
+// 3. Objects are listed every Waits::list_queues_ms. One that somebody has changed is told by name and written over.
+//    One whose queue is gone is deleted if berth made it (label app.kubernetes.io/managed-by), else it is told.
 // 4. Without the resource definition, or the right to write, nothing is written; whether it has come is asked again
-//    after kNoneAgainMs. A refusal is told once each time.
+//    after Waits::no_queues_ms. A refusal is told once each time.
 
 #include <cstdint>
 #include <map>
@@ -21,6 +21,7 @@
 
 #include "base/timestamp.h"
 #include "kube/cluster.h"
+#include "kube/waits.h"
 #include "model/queue_summary.h"
 
 namespace berth::kube {
@@ -31,9 +32,9 @@ std::string queue_object_name(const std::string& path);
 class QueueObjects {
  public:
   static constexpr std::size_t kMostPerRound = 50;
-  static constexpr std::int64_t kListAgainMs = 60'000;
-  static constexpr std::int64_t kNoneAgainMs = 300'000;
   static constexpr std::uint64_t kFirstId = std::uint64_t{1} << 62U;  // the ids of its requests begin here
+
+  explicit QueueObjects(const Waits& waits = {}) : waits_(waits) {}
 
   // A round: these are all queues but the root. Requires: the round before is some seconds ago.
   void show(const std::vector<QueueSummary>& queues, Timestamp now);
@@ -65,6 +66,7 @@ class QueueObjects {
   void listed(std::string_view body);
   void denied(std::string_view body, Timestamp now);
 
+  Waits waits_;
   std::map<std::string, Shown> wanted_;       // by name of the object
   std::map<std::string, There> there_;        // as listed last, and as written since
   std::map<std::string, std::string> wrote_;  // the spec that was written last, by name

@@ -172,7 +172,7 @@ TEST_CASE("a request without an answer is made again, and what others wrote brea
   server.queues.show({queue_using("a")}, server.now);
   for (const Request& request : server.queues.take()) server.queues.answered(request.id, 0, {}, server.now);
   CHECK(server.objects.contains("odd"));
-  server.now = server.now + QueueObjects::kListAgainMs;
+  server.now = server.now + Waits().list_queues_ms;
   server.round({queue_using("a")});
   CHECK(server.objects.contains("a"));
 }

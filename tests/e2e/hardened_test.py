@@ -34,6 +34,7 @@ def rules(program):
     with open(program, "rb") as file:
         content = file.read()
     yield "no test can push its clock", b"--test-clock" not in content
+    yield "no test can shorten its waits", b"--shorter-kubernetes-waits" not in content
     if os.uname().machine == "x86_64":
         yield "its indirect branches land on marks", content.count(b"\xf3\x0f\x1e\xfa") > 100
     yield "it has no search path of its own for libraries", "RUNPATH" not in dynamic and "RPATH" not in dynamic

@@ -417,7 +417,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
 
   // The rest belongs to the thread.
   kube::Cluster cluster_;
-  kube::QueueObjects queue_objects_;
+  kube::QueueObjects queue_objects_{options_.cluster.waits};
   Http http_;
   PodLogs logs_{http_};
   CallQueue queue_;

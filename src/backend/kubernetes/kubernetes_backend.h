@@ -16,7 +16,6 @@
 #include "backend/kubernetes/credentials.h"
 #include "backend/kubernetes/watcher.h"
 #include "kube/cluster.h"
-#include "kube/denial.h"
 
 namespace berth::backend {
 
@@ -29,8 +28,9 @@ struct KubernetesOptions {
   std::function<void(const std::string&)> warn;   // for the log; called on the backend's thread
   std::function<void(const Error&)> end_process;  // the lease is lost: this server may do nothing more. Does not return
   WatchOptions watch = {};
-  std::chrono::milliseconds start_patience{30'000};            // without any answer
-  std::chrono::milliseconds denial_patience{kube::kDenialMs};  // while what it needs is denied at the start (rights.h)
+  std::chrono::milliseconds start_patience{30'000};  // without any answer
+  std::chrono::milliseconds denial_patience{
+      cluster.waits.denial_ms};  // while what it needs is denied at the start (rights.h)
   std::chrono::milliseconds denial_pause{1'000};
   std::uint64_t seed = 1;  // of the jitter between tries
 };

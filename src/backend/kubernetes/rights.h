@@ -4,7 +4,7 @@
 // rights are told at once.
 //
 // An API server that has just started knows no roles yet. It denies what it will allow some seconds later, this
-// question too. So a denial is believed when it has lasted for a while (kube/denial.h).
+// question too. So a denial is believed when it has lasted for a while (kube/waits.h).
 
 #include <chrono>
 #include <cstddef>
