@@ -102,7 +102,7 @@ def kill_at_points(server, kind, points):
         server.kill()
         if server.start({"BERTH_STORE_FAULT": f"{kind}:{point}:kill"}):
             try:
-                server.process.wait(15)
+                server.process.wait(stretched(15))
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.start()

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 
-from cluster import HERE, ROOT, Refused, node_of, wait_until
+from cluster import HERE, ROOT, Refused, eventually, node_of, stretched
 from fleet import DEPLOY, Fleet, main
 from server import berth_binary
 
@@ -107,7 +107,7 @@ HELM = ""
 def helm(*words, code=0, kubeconfig=None):
     """What helm printed; it must end with `code`."""
     ran = subprocess.run([HELM, *words, *(["--kubeconfig", kubeconfig] if kubeconfig else [])], capture_output=True, text=True,
-                         check=False, timeout=120)
+                         check=False, timeout=stretched(120))
     assert ran.returncode == code, (words, ran.stdout, ran.stderr)
     return ran.stdout if code == 0 else ran.stdout + ran.stderr
 
@@ -247,7 +247,7 @@ def berth_schedules_with_the_account_of_the_chart(cluster, kubeconfig):
         fleet.make(*fleet.gang("g", 8))
         fleet.wait_bound("g", 8)
         assert "does not let this user" not in fleet.server.tail(), fleet.server.tail()
-        wait_until(lambda: cluster.get("/apis/berth.dev/v1alpha1/queues/red"), "its queues are objects")
+        eventually("its queues are objects", lambda: cluster.get("/apis/berth.dev/v1alpha1/queues/red"))
         fleet.check_room()
 
 
@@ -267,9 +267,9 @@ def all_options_are_taken(cluster, kubeconfig):
             "pod-security.kubernetes.io/enforce": "restricted"}}})
     options = {**OPTIONS, "jobs": {**OPTIONS["jobs"], "createNamespaces": False}}
     apply_strictly(cluster, template(cluster, options, "--namespace", "gpu-system"))
-    wait_until(lambda: cluster.get("/api/v1/namespaces/gpu-system/serviceaccounts/berth"), "its account")
-    pod = wait_until(lambda: cluster.get("/api/v1/namespaces/gpu-system/pods/berth-0"), lambda: "the pod is made: " +
-                     str(cluster.events_of("gpu-system", "berth")))
+    eventually("its account", lambda: cluster.get("/api/v1/namespaces/gpu-system/serviceaccounts/berth"))
+    pod = eventually(lambda: "the pod is made: " +
+                     str(cluster.events_of("gpu-system", "berth")), lambda: cluster.get("/api/v1/namespaces/gpu-system/pods/berth-0"))
     container = pod["spec"]["containers"][0]
     assert container["image"] == "registry.example.com/berth:1" and container["readinessProbe"]["httpGet"]["scheme"] == "HTTPS"
     secret = next(one for one in pod["spec"]["volumes"] if one["name"] == "tls")["secret"]
@@ -384,7 +384,8 @@ def gpus_are_kept_for_berth_where_the_selector_says(cluster, kubeconfig):
                 return str(refused)
             return ""
         # A policy is in force a moment after it was made.
-        wait_until(lambda: "names berth" in refusal(fleet.namespace + "-only"), "a pod with GPUs of another scheduler is refused", 30)
+        eventually("a pod with GPUs of another scheduler is refused",
+                   lambda: "names berth" in refusal(fleet.namespace + "-only"), 30)
         gpu = {"requests": {}, "limits": {"nvidia.com/gpu": "1"}}
         first = [{"name": "first", "image": "x", "resources": gpu}]
         without = [{"name": "main", "image": "x"}]
@@ -438,7 +439,7 @@ def helm_installs_upgrades_and_removes(cluster, kubeconfig):
     with Kubelet(cluster) as kubelet:
         told = helm("install", "berth", CHART, "--namespace", "berth", kubeconfig=cluster.admin)
         assert "kubectl annotate namespace TEAM berth.dev/queues=QUEUE" in told, told
-        pod = wait_until(lambda: cluster.get("/api/v1/namespaces/berth/pods/berth-0"), "the pod is made")
+        pod = eventually("the pod is made", lambda: cluster.get("/api/v1/namespaces/berth/pods/berth-0"))
         assert pod["spec"]["serviceAccountName"] == "berth", pod["spec"]
         set_path = "/apis/apps/v1/namespaces/berth/statefulsets/berth"
         before = cluster.get(set_path)["spec"]["template"]

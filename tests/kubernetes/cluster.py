@@ -9,11 +9,14 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 import tempfile
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+from patience import eventually, stretched  # noqa: E402
+
 PATCH = "application/merge-patch+json"
 
 
@@ -32,18 +35,6 @@ def free_ports(count):
     for one in sockets:
         one.close()
     return ports
-
-
-def wait_until(holds, what, seconds=60, every_s=0.1):
-    """The first true value of `holds()`; an AssertionError that says `what` was waited for, and the last answer."""
-    end = time.monotonic() + seconds
-    while True:
-        value = holds()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
-        time.sleep(every_s)
 
 
 class Refused(Exception):
@@ -134,7 +125,7 @@ class Cluster:
             return
         process.send_signal(sig)
         try:
-            process.wait(15)
+            process.wait(stretched(15))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -154,7 +145,7 @@ class Cluster:
                     "--node-lease-duration-seconds=40", "--cidr=10.244.0.0/16", "--node-ip=127.0.0.1",
                     f"--server-address=127.0.0.1:{self.kwok_port}", f"--config={self.logs_of_pods()}",
                     f"--tls-cert-file={self.pki}/server.crt", f"--tls-private-key-file={self.pki}/server.key")
-        wait_until(lambda: self.get("/api/v1/namespaces/default/serviceaccounts/default"), "the account `default`", 120)
+        eventually("the account `default`", lambda: self.get("/api/v1/namespaces/default/serviceaccounts/default"), 120)
 
     def logs_of_pods(self):
         """What KWOK serves as the log of any container, as a kubelet does: the file pod.log, once it is there. Returns the path of
@@ -197,7 +188,7 @@ class Cluster:
                 return self.raw("GET", "/readyz")[0] == 200
             except OSError:
                 return False
-        wait_until(ready, lambda: "kube-apiserver is ready:\n" + self.tail("kube-apiserver"), 180)
+        eventually(lambda: "kube-apiserver is ready:\n" + self.tail("kube-apiserver"), ready, 180)
 
     def audit_flags(self):
         with open(self.path("audit.yaml"), "w") as file:
@@ -236,7 +227,7 @@ class Cluster:
         for attempt in (0, 1):
             fresh = self.connection is None
             if fresh:
-                self.connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls, timeout=30)
+                self.connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls, timeout=stretched(30))
             try:
                 self.connection.request(method, path, body, {"Content-Type": content_type} if body is not None else {})
                 answer = self.connection.getresponse()
@@ -289,7 +280,7 @@ class Cluster:
     def kubectl(self, *words, text=None, code=0, kubeconfig=None):
         """What kubectl printed; it must end with `code`, if that is not None."""
         ran = subprocess.run([os.path.join(self.bin, "kubectl"), "--kubeconfig", kubeconfig or self.admin, *words],
-                             input=text, capture_output=True, text=True, timeout=120, check=False,
+                             input=text, capture_output=True, text=True, timeout=stretched(120), check=False,
                              env={**os.environ, "HOME": self.directory})
         if code is not None and ran.returncode != code:
             raise AssertionError(f"kubectl {' '.join(words)}: {ran.returncode}\n{ran.stdout}{ran.stderr}")
@@ -315,7 +306,7 @@ class Cluster:
                                         "kubernetes.io/arch": "amd64", **product, **(labels or {})}},
                 "spec": {"taints": taints} if taints else {}, "status": {"capacity": room, "allocatable": room}}
         self.make("/api/v1/nodes", node)
-        wait_until(lambda: is_ready(self.get(f"/api/v1/nodes/{name}")), f"node {name} is ready")
+        eventually(f"node {name} is ready", lambda: is_ready(self.get(f"/api/v1/nodes/{name}")))
 
     def pods(self, namespace=None):
         return self.items(f"/api/v1/namespaces/{namespace}/pods" if namespace else "/api/v1/pods")

@@ -2,10 +2,9 @@
 """Jobs that give way on a real API server with PodDisruptionBudgets: who is preempted or moved asks the budget, and what an
 owner reclaims does not."""
 import sys
-import time
 
-from cluster import condition, wait_until
-from fleet import Fleet, main
+from cluster import condition, eventually
+from fleet import Fleet, main, shorter_waits
 
 KEEP = "berth.test/keep"
 QUEUES = {"red": {"guaranteed": {"gpus": 8}}, "blue": {}}
@@ -20,7 +19,7 @@ def budget(fleet, name, least):
     def counted():
         status = fleet.cluster.get(f"{path}/{name}").get("status", {})
         return status.get("currentHealthy") == least and status.get("disruptionsAllowed") == 0
-    wait_until(counted, lambda: f"the budget is counted: {fleet.cluster.get(f'{path}/{name}')}")
+    eventually(lambda: f"the budget is counted: {fleet.cluster.get(f'{path}/{name}')}", counted)
     return f"{path}/{name}"
 
 
@@ -33,7 +32,8 @@ def a_budget_keeps_a_preempted_gang_until_it_allows_it(cluster, kubeconfig):
         fleet.make(fleet.pod("high", 8, {"berth.dev/priority-class": "production"}))
         said = fleet.wait_event("low-0", "EvictionRefused")
         assert "disruption budget low needs 2 healthy pods" in said, said
-        time.sleep(5)  # longer than the grace of berth's configuration
+        fleet.server.pass_time(5)  # longer than the grace of berth's configuration
+        fleet.a_later_pod_runs()
         assert len(fleet.bound("low")) == 2 and not fleet.bound("high"), fleet.states()
         assert "EvictionRefused" not in str(cluster.events_of(fleet.namespace, "low-1")), "the first pod is asked for alone"
         assert "disruption budget low" in fleet.server.tail()
@@ -53,7 +53,7 @@ def killed_while_a_budget_keeps_its_victim_it_goes_on(cluster, kubeconfig):
         fleet.wait_event("low", "EvictionRefused")
         fleet.server.kill()
         fleet.start()
-        time.sleep(3)
+        fleet.a_later_pod_runs()
         assert len(fleet.bound("low")) == 1, fleet.states()
         cluster.delete(path)
         fleet.wait_bound("high", 1, 90)
@@ -71,7 +71,7 @@ def what_an_owner_reclaims_is_deleted_with_the_mark(cluster, kubeconfig):
         fleet.make(fleet.pod("owner", 8, {"berth.dev/queue": "red"}))
         path = f"/api/v1/namespaces/{fleet.namespace}/pods/borrower"
         try:
-            wait_until(lambda: "deletionTimestamp" in cluster.get(path)["metadata"], lambda: f"it is deleted: {fleet.states()}")
+            eventually(lambda: f"it is deleted: {fleet.states()}", lambda: "deletionTimestamp" in cluster.get(path)["metadata"])
             mark = condition(cluster.get(path), "DisruptionTarget")
             assert mark and mark["status"] == "True" and mark["reason"] == "PreemptionByScheduler", mark
         finally:
@@ -84,15 +84,15 @@ def without_the_right_to_evict_it_deletes_and_says_so(cluster, kubeconfig):
     rules = cluster.get(role)["rules"]
     cluster.patch(role, {"rules": [rule for rule in rules if "pods/eviction" not in rule["resources"]]})
     try:
-        with Fleet(cluster, kubeconfig) as fleet:
+        with Fleet(cluster, kubeconfig, flags=shorter_waits()) as fleet:
             assert "create pods/eviction" in fleet.server.tail(), fleet.server.tail()
             fleet.add_nodes(1)
             fleet.make(fleet.pod("low", 8, {"app": "low", "berth.dev/priority-class": "dev"}))
             fleet.wait_bound("low", 1)
             budget(fleet, "low", 1)
             fleet.make(fleet.pod("high", 8, {"berth.dev/priority-class": "production"}))
-            fleet.wait_bound("high", 1, seconds=120)  # a denial is believed when it has lasted a minute
-            wait_until(lambda: "allows no eviction of pods" in fleet.server.tail(), fleet.server.tail, 20)
+            fleet.wait_bound("high", 1, seconds=120)  # a denial is believed when it has lasted for a while
+            eventually(fleet.server.tail, lambda: "allows no eviction of pods" in fleet.server.tail(), 20)
     finally:
         cluster.patch(role, {"rules": rules})
 

@@ -10,10 +10,10 @@ import tempfile
 import time
 import traceback
 
-from cluster import HERE, ROOT, Cluster, condition, gpus_of, lives, node_of, overcommitted, programs, wait_until
+from cluster import HERE, ROOT, Cluster, condition, eventually, gpus_of, lives, node_of, overcommitted, programs, stretched
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
-from server import Server, berth_binary  # noqa: E402
+from server import Server, berth_binary, has_test_clock  # noqa: E402
 
 DEPLOY = os.path.join(ROOT, "deploy", "kubernetes")
 CONFIG = {"cluster": "test", "topology": ["zone", "rack"],
@@ -28,20 +28,25 @@ def install(cluster):
     return cluster.account_kubeconfig("berth", "berth")
 
 
+def shorter_waits(times=10):
+    """Flags with which a server waits in a cluster for a part of the time that it would (src/kube/waits.h)."""
+    return ["--shorter-kubernetes-waits", str(times)] if has_test_clock() else []
+
+
 class Fleet:
     """One case: a namespace, nodes and a server of its own, all of which are gone behind it."""
 
     count = 0
 
-    def __init__(self, cluster, kubeconfig, config=None, queues="red", start=True):
+    def __init__(self, cluster, kubeconfig, config=None, queues="red", start=True, flags=()):
         Fleet.count += 1
         self.cluster, self.kubeconfig = cluster, kubeconfig
         self.namespace = f"case{Fleet.count}"
-        self.nodes, self.namespaces = [], []
+        self.nodes, self.namespaces, self.later = [], [], 0
         self.directory = tempfile.mkdtemp(prefix="case-", dir=cluster.directory)
         self.config = os.path.join(self.directory, "cluster.yaml")
         self.write_config({**CONFIG, **(config or {})})
-        self.server = self.new_server("server")
+        self.server = self.new_server("server", flags)
         self.add_namespace(self.namespace, queues)
         if start:
             self.start()
@@ -81,7 +86,7 @@ class Fleet:
             self.cluster.delete(f"/api/v1/namespaces/{namespace}")
         for node in self.nodes:
             self.cluster.delete(f"/api/v1/nodes/{node}")
-        wait_until(lambda: not [pod for one in self.namespaces for pod in self.cluster.pods(one)], "the pods are gone")
+        eventually("the pods are gone", lambda: not [pod for one in self.namespaces for pod in self.cluster.pods(one)])
         self.cluster.delete("/apis/coordination.k8s.io/v1/namespaces/berth/leases/berth")
         if kind is None:
             shutil.rmtree(self.directory, ignore_errors=True)
@@ -103,7 +108,7 @@ class Fleet:
         annotations = {"berth.dev/queues": queues, "berth.dev/priority-classes": classes} if queues else {}
         self.cluster.make("/api/v1/namespaces", {"metadata": {"name": name, "annotations": annotations}})
         self.namespaces.append(name)
-        wait_until(lambda: self.cluster.get(f"/api/v1/namespaces/{name}/serviceaccounts/default"), "its account")
+        eventually("its account", lambda: self.cluster.get(f"/api/v1/namespaces/{name}/serviceaccounts/default"))
 
     def add_nodes(self, count, gpus=8, **more):
         """Returns their names."""
@@ -159,7 +164,17 @@ class Fleet:
         def holds():
             pods = self.bound(prefix, namespace)
             return len(pods) == count and all(pod["status"].get("phase") == "Running" for pod in pods) and pods
-        return wait_until(holds, lambda: f"{count} pods {prefix}* run, but {self.states(prefix, namespace)}", seconds)
+        return eventually(lambda: f"{count} pods {prefix}* run, but {self.states(prefix, namespace)}", holds, seconds)
+
+    def a_later_pod_runs(self, labels=None):
+        """A pod that is made now, and needs no GPU, is bound and ends: so berth has seen all that was there before, and has decided
+        with it. Then it is gone from the cluster and from berth's live jobs."""
+        self.later += 1
+        name = f"{self.namespace}-later-{self.later}"
+        self.make(self.pod(name, 0, labels))
+        self.wait_bound(name, 1)
+        self.cluster.delete(f"/api/v1/namespaces/{self.namespace}/pods/{name}", 0)
+        eventually(f"pod {name} has ended for berth", lambda: not [job for job in self.server.all("/v1/jobs") if job["name"] == name])
 
     def states(self, prefix="", namespace=None):
         return {pod["metadata"]["name"]: (node_of(pod), pod["status"].get("phase"), (condition(pod, "PodScheduled") or {}).get(
@@ -172,17 +187,17 @@ class Fleet:
         def said():
             one = condition(self.cluster.get(path), "PodScheduled")
             return one is not None and one["status"] == "False" and re.search(pattern, one.get("message", "")) and one["message"]
-        return wait_until(said, lambda: f"{name} says /{pattern}/, but it says {condition(self.cluster.get(path), 'PodScheduled')}",
-                          seconds)
+        return eventually(lambda: f"{name} says /{pattern}/, but it says {condition(self.cluster.get(path), 'PodScheduled')}",
+                          said, seconds)
 
     def wait_event(self, name, pattern, seconds=45, namespace=None):
         space = namespace or self.namespace
-        return wait_until(lambda: next((text for text in self.cluster.events_of(space, name) if re.search(pattern, text)), None),
-                          lambda: f"an Event of {name} says /{pattern}/, but {self.cluster.events_of(space, name)}", seconds)
+        return eventually(lambda: f"an Event of {name} says /{pattern}/, but {self.cluster.events_of(space, name)}",
+                          lambda: next((text for text in self.cluster.events_of(space, name) if re.search(pattern, text)), None), seconds)
 
     def berth(self, *words, code=0):
         """What the command printed, as a user would see it."""
-        ran = subprocess.run([berth_binary(), *words], capture_output=True, text=True, timeout=60, check=False,
+        ran = subprocess.run([berth_binary(), *words], capture_output=True, text=True, timeout=stretched(60), check=False,
                              env={**os.environ, "BERTH_SERVER": f"http://127.0.0.1:{self.server.port}",
                                   "BERTH_TOKEN_FILE": os.path.join(self.server.data, "token")})
         assert code is None or ran.returncode == code, (words, ran)

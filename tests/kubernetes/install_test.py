@@ -9,8 +9,8 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from cluster import Refused, wait_until
-from fleet import DEPLOY, Fleet, main
+from cluster import Refused, eventually
+from fleet import DEPLOY, Fleet, main, shorter_waits
 from server import berth_binary
 
 FORBIDDEN = [("get", "secrets"), ("list", "secrets"), ("create", "pods"), ("create", "pods/exec"),
@@ -24,7 +24,7 @@ def the_manifests_are_taken_and_removed_and_jobs_outlive_them(cluster, kubeconfi
     which its namespace enforces. What runs in the namespace of jobs is there when all else is deleted. This case is the last: the
     account is another one now."""
     cluster.kubectl("delete", "-k", DEPLOY, "--ignore-not-found")
-    wait_until(lambda: cluster.get("/api/v1/namespaces/berth/serviceaccounts/berth") is None, "the account is gone")
+    eventually("the account is gone", lambda: cluster.get("/api/v1/namespaces/berth/serviceaccounts/berth") is None)
     for file in ("namespace.yaml", "job-namespaces.yaml"):
         cluster.kubectl("apply", "-f", os.path.join(DEPLOY, file))
     made = cluster.kubectl("apply", "-k", DEPLOY).splitlines()
@@ -33,8 +33,8 @@ def the_manifests_are_taken_and_removed_and_jobs_outlive_them(cluster, kubeconfi
     assert [line.rsplit(" ", 1)[0] for line in again] == [line.rsplit(" ", 1)[0] for line in made], again
     namespace = cluster.get("/api/v1/namespaces/berth")
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
-    pod = wait_until(lambda: cluster.get("/api/v1/namespaces/berth/pods/berth-0"), lambda: "the pod of the StatefulSet is made: " +
-                     str(cluster.events_of("berth", "berth")))
+    pod = eventually(lambda: "the pod of the StatefulSet is made: " + str(cluster.events_of("berth", "berth")),
+                     lambda: cluster.get("/api/v1/namespaces/berth/pods/berth-0"))
     assert pod["spec"]["serviceAccountName"] == "berth" and pod["spec"]["containers"][0]["readinessProbe"], pod["spec"]
     root = {"metadata": {"name": "root"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
     try:
@@ -48,7 +48,7 @@ def the_manifests_are_taken_and_removed_and_jobs_outlive_them(cluster, kubeconfi
             "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}}]}}
     uid = cluster.make("/api/v1/namespaces/berth-jobs/pods", job)["metadata"]["uid"]
     cluster.kubectl("delete", "-k", DEPLOY)
-    wait_until(lambda: cluster.get("/api/v1/namespaces/berth/pods/berth-0") is None, "berth is gone")
+    eventually("berth is gone", lambda: cluster.get("/api/v1/namespaces/berth/pods/berth-0") is None)
     left = cluster.kubectl("get", "clusterroles,clusterrolebindings,flowschemas,validatingadmissionpolicies,crds", "-o", "name").split()
     assert not [one for one in left if one.split("/")[1].startswith("berth") or one.endswith("berth.dev")], left
     pod = cluster.get("/api/v1/namespaces/berth-jobs/pods/of-a-user")
@@ -89,7 +89,7 @@ def the_account_may_do_what_berth_does_and_no_more(cluster, kubeconfig):
 
 
 def each_right_is_needed(cluster, kubeconfig):
-    """Without any one rule berth does not start: it names what is missing, asks again for a minute, and ends."""
+    """Without any one rule berth does not start: it names what is missing, asks again for a while, and ends."""
     rbac = "/apis/rbac.authorization.k8s.io/v1"
     with Fleet(cluster, kubeconfig, start=False) as fleet, ThreadPoolExecutor() as pool:
         for roles in (f"{rbac}/clusterroles/berth", f"{rbac}/namespaces/berth-jobs/roles/berth-jobs"):
@@ -97,13 +97,12 @@ def each_right_is_needed(cluster, kubeconfig):
             try:
                 for number, rule in enumerate(whole):
                     cluster.patch(roles, {"rules": whole[:number] + whole[number + 1:]})
-                    server = fleet.new_server(f"without-{number}")
+                    server = fleet.new_server(f"without-{number}", shorter_waits())
                     starting = pool.submit(server.start, patience_s=120)
                     resource = rule["resources"][0].split("/")[0]
-                    wait_until(lambda: os.path.exists(server.log) and resource in server.tail() and "asks again" in server.tail(),
-                               lambda: f"it waits for {rule}\n" + server.tail())
-                    assert not starting.done(), server.tail()
-                    if number > 0:  # the minute is waited for once for each role
+                    eventually(lambda: f"it waits for {rule}\n" + server.tail(),
+                               lambda: os.path.exists(server.log) and resource in server.tail() and "asks again" in server.tail())
+                    if number > 0:  # its end is waited for once for each role
                         server.kill()
                     assert not starting.result(), f"it starts without {rule}"
                     assert number > 0 or "Grant these rights" in server.tail(), server.tail()
@@ -119,7 +118,7 @@ def without_the_right_to_queue_objects_it_runs(cluster, kubeconfig):
     cluster.kubectl("apply", "-f", os.path.join(DEPLOY, "crd.yaml"))
     cluster.kubectl("wait", "--for=condition=Established", "crd/queues.berth.dev", "--timeout=30s")
     queues = "/apis/berth.dev/v1alpha1/queues"
-    wait_until(lambda: cluster.raw("GET", queues)[0] == 200, "queues are served")  # 404 first, then 429
+    eventually("queues are served", lambda: cluster.raw("GET", queues)[0] == 200)  # 404 first, then 429
     try:
         cluster.patch(role, {"rules": []})
         with Fleet(cluster, kubeconfig) as fleet:
@@ -127,9 +126,9 @@ def without_the_right_to_queue_objects_it_runs(cluster, kubeconfig):
             fleet.make(*fleet.gang("g", 2))
             fleet.wait_bound("g", 2)
             said = "does not let this user: list queues.berth.dev, create queues.berth.dev, patch queues.berth.dev, delete queues.berth.dev"
-            wait_until(lambda: said in fleet.server.tail(), fleet.server.tail)
-            wait_until(lambda: "kubectl get queues" in fleet.berth("status"), lambda: fleet.berth("status"), 30)
-            wait_until(lambda: "queues are not shown as objects: " in fleet.server.tail(), fleet.server.tail, 30)
+            eventually(fleet.server.tail, lambda: said in fleet.server.tail())
+            eventually(lambda: fleet.berth("status"), lambda: "kubectl get queues" in fleet.berth("status"), 30)
+            eventually(fleet.server.tail, lambda: "queues are not shown as objects: " in fleet.server.tail(), 30)
             assert not cluster.items(queues)
     finally:
         cluster.patch(role, {"rules": whole})
@@ -145,7 +144,7 @@ def its_requests_have_a_priority_level(cluster, kubeconfig):
         ran = subprocess.run([os.path.join(cluster.bin, "kubectl"), "--kubeconfig", kubeconfig, "get", "nodes", "-v=9"],
                              capture_output=True, text=True, check=False)
         return schema in said + ran.stdout + ran.stderr
-    wait_until(matched, "the FlowSchema berth takes its requests", 30)
+    eventually("the FlowSchema berth takes its requests", matched, 30)
     cluster.kubectl("delete", "-f", os.path.join(DEPLOY, "flow-control.yaml"))
 
 
@@ -163,7 +162,7 @@ class Closed:
     def __enter__(self):
         self.cluster.kubectl("apply", "-f", self.policy)
         self.label(self.fleet.namespace)
-        wait_until(lambda: "names berth" in self.refusal_of_pod(schedulerName="other"), "the policy is in force", 30)
+        eventually("the policy is in force", lambda: "names berth" in self.refusal_of_pod(schedulerName="other"), 30)
         return self
 
     def __exit__(self, kind, value, trace):
@@ -218,7 +217,7 @@ def the_policy_lets_a_cluster_live(cluster, kubeconfig):
         jobs = f"/apis/batch/v1/namespaces/{fleet.namespace}/jobs"
         cluster.make(jobs, {"metadata": {"name": "train"}, "spec": {"parallelism": 2, "completions": 2, "template": {
             "metadata": {"annotations": {"berth.test/runs-for": "1h"}}, "spec": pod["spec"]}}})
-        pods = wait_until(lambda: len(fleet.pods("train")) == 2 and fleet.pods("train"), "its pods are made")
+        pods = eventually("its pods are made", lambda: len(fleet.pods("train")) == 2 and fleet.pods("train"))
         for one in pods:  # as its scheduler does
             cluster.make(f"/api/v1/namespaces/{fleet.namespace}/pods/{one['metadata']['name']}/binding", {
                 "metadata": {"name": one["metadata"]["name"]}, "target": {"kind": "Node", "name": node}})
@@ -227,12 +226,12 @@ def the_policy_lets_a_cluster_live(cluster, kubeconfig):
             for one in pods:
                 cluster.ask("PATCH", f"/api/v1/namespaces/{fleet.namespace}/pods/{one['metadata']['name']}/status",
                             {"status": {"phase": "Succeeded"}}, "application/merge-patch+json")
-            done = wait_until(lambda: [one for one in cluster.get(jobs + "/train")["status"].get("conditions", [])
-                                       if one["type"] == "Complete"], lambda: cluster.get(jobs + "/train")["status"])
+            done = eventually(lambda: cluster.get(jobs + "/train")["status"], lambda: [one for one in cluster.get(jobs + "/train")["status"].get("conditions", [])
+                                       if one["type"] == "Complete"])
             assert done[0]["status"] == "True", done
             cluster.ask("DELETE", jobs + "/train?propagationPolicy=Background")
-            wait_until(lambda: not [one for one in cluster.pods(fleet.namespace) if one["metadata"]["name"].startswith("train")],
-                       lambda: f"its pods are gone, but {fleet.states()}")
+            eventually(lambda: f"its pods are gone, but {fleet.states()}",
+                       lambda: not [one for one in cluster.pods(fleet.namespace) if one["metadata"]["name"].startswith("train")])
             debug = {"nodeName": node, "hostPID": True, "hostNetwork": True, "restartPolicy": "Never",
                      "schedulerName": "default-scheduler", "tolerations": [{"operator": "Exists"}]}
             assert not closed.refusal_of_pod(0, **debug)
@@ -249,7 +248,7 @@ def the_policy_lets_a_cluster_live(cluster, kubeconfig):
             del spec["schedulerName"], spec["restartPolicy"]
             cluster.make(daemons, {"metadata": {"name": "logs"}, "spec": {
                 "selector": {"matchLabels": {"app": "logs"}}, "template": {"metadata": {"labels": {"app": "logs"}}, "spec": spec}}})
-            wait_until(lambda: fleet.pods("logs"), lambda: f"the pod of a DaemonSet is made: {cluster.events_of(fleet.namespace, 'logs')}")
+            eventually(lambda: f"the pod of a DaemonSet is made: {cluster.events_of(fleet.namespace, 'logs')}", lambda: fleet.pods("logs"))
             cluster.ask("DELETE", daemons + "/logs?propagationPolicy=Background")
             assert "names berth" in closed.refusal_of_pod(schedulerName="another-scheduler")
 
@@ -263,8 +262,8 @@ def a_default_priority_class_is_not_one_that_a_pod_names(cluster, kubeconfig):
             fleet.add_nodes(1)
             fleet.add_namespace("blue-team", "blue", classes="")
             probe = fleet.pod("probe", 1, namespace="blue-team")
-            wait_until(lambda: cluster.make("/api/v1/namespaces/blue-team/pods?dryRun=All", probe)["spec"].get("priorityClassName"),
-                       "the API server writes the class into pods")
+            eventually("the API server writes the class into pods",
+                       lambda: cluster.make("/api/v1/namespaces/blue-team/pods?dryRun=All", probe)["spec"].get("priorityClassName"))
             fleet.make(fleet.pod("a", 1, namespace="blue-team"))
             pod, = fleet.wait_bound("a", 1, namespace="blue-team")
             assert pod["spec"]["priorityClassName"] == "default-priority", pod["spec"]
@@ -310,7 +309,7 @@ def start_inside(fleet, root):
         server.process = subprocess.Popen(
             [*server.program, "serve", "--data", data[len(root):], "--config", config, "--ready-file", ready, "--port", "0",
              *server.flags], stdout=log, stderr=log, start_new_session=True)
-    wait_until(lambda: os.path.exists(root + ready) or server.process.poll() is not None, "it is ready")
+    eventually("it is ready", lambda: os.path.exists(root + ready) or server.process.poll() is not None)
     assert server.process.poll() is None, server.tail()
     with open(root + ready) as file:
         server.port = int(file.read().strip().rsplit(":", 1)[1])

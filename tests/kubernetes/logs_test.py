@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from cluster import wait_until
+from cluster import eventually, stretched
 from fleet import main
 from own_jobs_test import PODS, Own, end, own_pods, submit, wait_job, wait_running
 from server import berth_binary
@@ -44,11 +44,11 @@ class Follower:
             return file.read()
 
     def wait_text(self, text):
-        wait_until(lambda: text in self.text(), lambda: f"it prints {text!r}, but it printed {self.text()[-500:]!r}", 30)
+        eventually(lambda: f"it prints {text!r}, but it printed {self.text()[-500:]!r}", lambda: text in self.text(), 30)
 
     def wait_end(self):
         try:
-            return self.process.wait(30)
+            return self.process.wait(stretched(30))
         finally:
             self.process.kill()
 
@@ -85,7 +85,7 @@ def a_log_is_followed_to_its_end(cluster, kubeconfig):
         follower.wait_text("first\n")
         for number in range(40):
             log.write(f"step {number}")
-            time.sleep(0.05)
+            time.sleep(0.05)  # allowed: a program that prints while it is followed
         follower.wait_text("step 39\n")
         fleet.server.kill()
         log.write("while berth was away")
@@ -109,7 +109,7 @@ def a_new_file_of_the_node_loses_no_newer_line(cluster, kubeconfig):
         job = submit(fleet, "--gpus", "1", "--", "train")
         wait_running(fleet, job, 1)
         follower = Follower(fleet, "logs", str(job), "--follow")
-        wait_until(lambda: follower.text().count("old\n") == 30, lambda: f"all is shown: {follower.text()!r}")
+        eventually(lambda: f"all is shown: {follower.text()!r}", lambda: follower.text().count("old\n") == 30)
         with open(log.path, "w"):
             pass
         log.write("newer", second=2)
@@ -141,7 +141,7 @@ def what_cannot_be_read_is_said(cluster, kubeconfig):
         said = fleet.berth("logs", str(job), code=None)
         assert f"the log of pod berth-jobs/{pod['metadata']['name']} could not be read from its node" in said, said
         fleet.berth("cancel", str(job))
-        wait_until(lambda: not own_pods(fleet, job), "the pod is gone")
+        eventually("the pod is gone", lambda: not own_pods(fleet, job))
         wait_job(fleet, job, outcome="cancelled")
         said = fleet.berth("logs", str(job), code=None)
         assert "is gone, and its log with it" in said, said
@@ -172,11 +172,11 @@ def a_hung_kubelet_holds_up_nobody_else(cluster, kubeconfig):
         job = submit(fleet, "--gpus", "1", "--", "train")
         wait_running(fleet, job, 1)
         readers = [Follower(fleet, "logs", str(job)) for _ in range(20)]
-        began = time.monotonic()
         other = submit(fleet, "--gpus", "1", "--", "train")
         wait_running(fleet, other, 1)
         wait_job(fleet, other, phase="running")
-        assert all(reader.process.poll() is None for reader in readers) or time.monotonic() - began > 10
+        # Each is told when the kubelet has not answered for a while. The other job has not waited for all of them.
+        assert any(reader.process.poll() is None for reader in readers), "it waited for the logs"
         for reader in readers:
             reader.process.kill()
             reader.process.wait()

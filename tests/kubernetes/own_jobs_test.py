@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-from cluster import Refused, node_of, wait_until
+from cluster import Refused, eventually, node_of
 from fleet import DEPLOY, Fleet, main
 
 SPACE = "berth-jobs"
@@ -42,7 +42,7 @@ def wait_running(fleet, job, count):
         pods = own_pods(fleet, job)
         return len(pods) == count and all(pod["status"].get("phase") == "Running" for pod in pods) and sorted(
             pods, key=lambda pod: int(pod["metadata"]["labels"]["berth.dev/task"]))
-    return wait_until(holds, lambda: f"{count} pods of job {job} run: {[pod['status'] for pod in own_pods(fleet, job)]}")
+    return eventually(lambda: f"{count} pods of job {job} run: {[pod['status'] for pod in own_pods(fleet, job)]}", holds)
 
 
 def job_of(fleet, job):
@@ -53,7 +53,7 @@ def wait_job(fleet, job, **want):
     def holds():
         seen = job_of(fleet, job)
         return all(seen.get(key) == value for key, value in want.items()) and seen
-    return wait_until(holds, lambda: f"job {job} is {want}: {job_of(fleet, job)}")
+    return eventually(lambda: f"job {job} is {want}: {job_of(fleet, job)}", holds)
 
 
 def end(fleet, pod, code=0):
@@ -104,7 +104,7 @@ def a_gang_finds_itself_by_name(cluster, kubeconfig):
         fleet.add_nodes(2, gpus=4)
         job = submit(fleet, "--tasks", "2", "--gpus", "4", "--", "train")
         pods = wait_running(fleet, job, 2)
-        service, = wait_until(lambda: services(fleet, job), "the Service of the gang")
+        service, = eventually("the Service of the gang", lambda: services(fleet, job))
         name = service["metadata"]["name"]
         assert service["spec"]["clusterIP"] == "None" and service["spec"]["publishNotReadyAddresses"], service["spec"]
         for number, pod in enumerate(pods):
@@ -117,7 +117,7 @@ def a_gang_finds_itself_by_name(cluster, kubeconfig):
         owner, = service["metadata"]["ownerReferences"]
         assert owner["uid"] == pods[0]["metadata"]["uid"]
         cluster.delete(f"{PODS}/{pods[0]['metadata']['name']}", 0)
-        wait_until(lambda: not services(fleet, job), "the Service goes with the pod of task 0")
+        eventually("the Service goes with the pod of task 0", lambda: not services(fleet, job))
 
 
 def torchrun_is_told_the_name_of_task_0(cluster, kubeconfig):
@@ -149,7 +149,7 @@ def a_cancelled_job_s_pods_are_deleted(cluster, kubeconfig):
         job = submit(fleet, "--tasks", "3", "--gpus", "2", "--", "train")
         wait_running(fleet, job, 3)
         fleet.berth("cancel", str(job))
-        wait_until(lambda: not own_pods(fleet, job), "the pods are gone")
+        eventually("the pods are gone", lambda: not own_pods(fleet, job))
         wait_job(fleet, job, outcome="cancelled")
 
 
@@ -193,7 +193,7 @@ def what_the_api_server_refuses_is_told(cluster, kubeconfig):
         quotas = f"/api/v1/namespaces/{SPACE}/resourcequotas"
         cluster.make(quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
         try:
-            wait_until(lambda: (cluster.get(quotas + "/none").get("status") or {}).get("hard"), "the quota holds")
+            eventually("the quota holds", lambda: (cluster.get(quotas + "/none").get("status") or {}).get("hard"))
             job = submit(fleet, "--gpus", "1", "--", "train")
             seen = wait_job(fleet, job, phase="finished")
             assert "exceeded quota" in json.dumps(seen), seen
@@ -242,7 +242,7 @@ def killed_at_any_moment_it_makes_each_pod_once(cluster, kubeconfig):
         jobs = []
         for number in range(4):
             jobs += [submit(fleet, "--tasks", "4", "--gpus", "1", "--", "train") for _ in range(2)]
-            time.sleep(0.02 * number)
+            time.sleep(0.02 * number)  # allowed: each kill comes a little later
             fleet.server.kill()
             look()
             fleet.start()
@@ -287,7 +287,7 @@ def the_policy_lets_berth_make_pods_and_nobody_forge_them(cluster, kubeconfig):
                     return False
                 except Refused as refusal:
                     return "berth's own" in str(refusal)  # the namespace of jobs has the label of the policy
-            wait_until(refused, "the policy holds", 30)
+            eventually("the policy holds", refused, 30)
             job = submit(fleet, "--gpus", "1", "--", "train")
             wait_running(fleet, job, 1)
         finally:

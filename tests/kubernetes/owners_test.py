@@ -8,10 +8,9 @@ import json
 import os
 import subprocess
 import sys
-import time
 
-from cluster import Refused, node_of, wait_until
-from fleet import Fleet, main
+from cluster import Refused, eventually, node_of
+from fleet import Fleet, main, shorter_waits
 
 # kind: (group, version, plural, module, path of its CRD)
 KINDS = {
@@ -54,7 +53,7 @@ def install_kind(cluster, name):
     else:
         print(f"{name}: a minimal CRD stands for that of its operator", flush=True)
         cluster.make(crds, minimal_crd(group, version, plural, "PodGroup" if module is None else name))
-    wait_until(lambda: is_served(cluster, f"/apis/{group}/{version}/{plural}"), f"{plural} are served")
+    eventually(f"{plural} are served", lambda: is_served(cluster, f"/apis/{group}/{version}/{plural}"))
 
 
 def is_served(cluster, path):
@@ -183,7 +182,7 @@ def the_jobs_of_a_JobSet_are_one_gang_in_the_queue_of_its_label(cluster, kubecon
         owner = make_owner(fleet, "JobSet", "set", {"replicatedJobs": roles}, {"kueue.x-k8s.io/queue-name": "blue"})
         make_child_job(fleet, owner, "workers", 1, 2)
         make_child_job(fleet, owner, "workers", 0, 2)
-        first = wait_until(lambda: len(fleet.pods("set-")) == 4 and fleet.pods("set-")[0], "four pods are there")
+        first = eventually("four pods are there", lambda: len(fleet.pods("set-")) == 4 and fleet.pods("set-")[0])
         fleet.wait_reason(first["metadata"]["name"], "its controller has made 4 of 5 pods")
         assert not fleet.bound(), fleet.states()
         make_child_job(fleet, owner, "driver", 0, 1)
@@ -197,13 +196,13 @@ def the_jobs_of_a_JobSet_are_one_gang_in_the_queue_of_its_label(cluster, kubecon
         assert {node_of(pod) for pod in pods} == set(nodes)
         fleet.server.kill()
         fleet.start()
-        time.sleep(1)
+        fleet.a_later_pod_runs({"berth.dev/queue": "blue"})
         assert len(fleet.bound("set-")) == 5 and len(fleet.server.all("/v1/jobs")) == 1, fleet.states()
 
 
 def a_kind_that_is_installed_later_is_noticed(cluster, kubeconfig):
     group, version, plural = "scheduling.x-k8s.io", "v1alpha1", "podgroups"
-    with Fleet(cluster, kubeconfig) as fleet:
+    with Fleet(cluster, kubeconfig, flags=shorter_waits()) as fleet:
         fleet.add_nodes(1)
         pods = [fleet.pod(f"late-{number}", 1, {"scheduling.x-k8s.io/pod-group": "late"}) for number in range(2)]
         fleet.make(*pods)
@@ -211,7 +210,7 @@ def a_kind_that_is_installed_later_is_noticed(cluster, kubeconfig):
         assert not fleet.bound(), fleet.states()
         cluster.make("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", minimal_crd(group, version, plural, "PodGroup"))
         path = f"/apis/{group}/{version}/namespaces/{fleet.namespace}/{plural}"
-        wait_until(lambda: is_served(cluster, path), "the kind is served")
+        eventually("the kind is served", lambda: is_served(cluster, path))
         cluster.make(path, {"apiVersion": f"{group}/{version}", "kind": "PodGroup", "metadata": {"name": "late"},
                             "spec": {"minMember": 2}})
         fleet.wait_bound("late", 2, 90)
@@ -226,7 +225,8 @@ def without_the_right_to_read_a_kind_berth_runs_and_says_so(cluster, kubeconfig)
             fleet.add_nodes(1)
             fleet.make(fleet.pod("plain", 1))
             fleet.wait_bound("plain", 1)
-            wait_until(lambda: "list jobsets.jobset.x-k8s.io" in fleet.server.tail(), lambda: "the log names it: " + fleet.server.tail())
+            eventually(lambda: "the log names it: " + fleet.server.tail(),
+                       lambda: "list jobsets.jobset.x-k8s.io" in fleet.server.tail())
     finally:
         cluster.patch(role, {"rules": rules})
 
@@ -249,17 +249,17 @@ def completed_pods_of_a_Job_are_not_run_again(cluster, kubeconfig):
         end(bound[0], "Succeeded", 0)
         end(bound[2], "Succeeded", 0)
         # The failure ends the gang, and with it a pod that has not been counted yet: it comes after both.
-        wait_until(lambda: cluster.get(job)["status"].get("completedIndexes") == "0,2", "two have completed")
+        eventually("two have completed", lambda: cluster.get(job)["status"].get("completedIndexes") == "0,2")
         end(bound[1], "Failed", 3)
 
         def runs():
             alive = [pod for pod in fleet.bound("train") if pod["status"]["phase"] == "Running"]
             return [pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] for pod in alive] == ["1"]
-        wait_until(runs, lambda: f"index 1 runs again: {fleet.states()}", 90)
+        eventually(lambda: f"index 1 runs again: {fleet.states()}", runs, 90)
         again = next(pod for pod in fleet.bound("train") if pod["status"]["phase"] == "Running")
         cluster.patch(f"/api/v1/namespaces/{fleet.namespace}/pods/{again['metadata']['name']}/status", {
             "status": {"phase": "Succeeded"}})
-        wait_until(lambda: fleet.outcomes("train") == ["succeeded"], lambda: str(fleet.berth("jobs", "--all", code=None)))
+        eventually(lambda: str(fleet.berth("jobs", "--all", code=None)), lambda: fleet.outcomes("train") == ["succeeded"])
 
 
 def a_suspended_Job_is_admitted_by_lifting_suspend_and_sent_away_by_setting_it(cluster, kubeconfig):
@@ -285,15 +285,15 @@ def a_suspended_Job_is_admitted_by_lifting_suspend_and_sent_away_by_setting_it(c
         fleet.wait_bound("owed", 2, 90)
         assert is_suspended("lent") and not is_suspended("owed") and not fleet.bound("lent"), fleet.states()
         assert not cluster.get(f"{path}/lent")["status"].get("failed"), cluster.get(f"{path}/lent")["status"]
-        wait_until(lambda: [text for text in cluster.events_of(fleet.namespace, "lent") if "GPU" in text], "it says why it waits")
+        eventually("it says why it waits", lambda: [text for text in cluster.events_of(fleet.namespace, "lent") if "GPU" in text])
         fleet.check_room()
         cluster.kubectl("delete", "job", "owed", "-n", fleet.namespace)
         fleet.wait_bound("lent", 2, 90)
         job = next(one for one in fleet.server.all("/v1/jobs") if one["name"] == "lent")
         fleet.berth("cancel", str(job["id"]))
-        wait_until(lambda: is_suspended("lent") and not fleet.pods("lent"), lambda: f"it is sent away: {fleet.states()}")
-        wait_until(lambda: cluster.get(f"{path}/lent")["metadata"].get("annotations", {}).get("berth.dev/cancelled") ==
-                   f"job {job['id']}", "the Job says who cancelled it")
+        eventually(lambda: f"it is sent away: {fleet.states()}", lambda: is_suspended("lent") and not fleet.pods("lent"))
+        eventually("the Job says who cancelled it",
+                   lambda: cluster.get(f"{path}/lent")["metadata"].get("annotations", {}).get("berth.dev/cancelled") == f"job {job['id']}")
 
 
 def a_priority_class_that_is_not_the_namespace_s_is_refused_by_name(cluster, kubeconfig):

@@ -2,9 +2,8 @@
 """berth as the scheduler of a real API server: its nodes, pods, gangs and Jobs, each made as a user would make them."""
 import json
 import sys
-import time
 
-from cluster import Refused, condition, gpus_of, node_of, wait_until
+from cluster import Refused, condition, eventually, gpus_of, node_of
 from fleet import Fleet, main
 
 # Native gangs (PodGroup) are a beta of this version that is off by default.
@@ -15,7 +14,7 @@ def nodes_appear(cluster, kubeconfig):
     with Fleet(cluster, kubeconfig) as fleet:
         one, = fleet.add_nodes(1, labels={"topology.kubernetes.io/zone": "z1", "topology.kubernetes.io/rack": "r7"})
         plain, = fleet.add_nodes(1, gpus=0)
-        wait_until(lambda: fleet.node(one) and fleet.node(plain), "both nodes")
+        eventually("both nodes", lambda: fleet.node(one) and fleet.node(plain))
         lines = {line.split()[0]: line for line in fleet.berth("nodes").splitlines() if line.strip()}
         assert one in lines and "H100" in lines[one], lines
         assert plain in lines and "H100" not in lines[plain], lines
@@ -30,7 +29,7 @@ def a_pod_is_bound_and_runs(cluster, kubeconfig):
         pod, = fleet.wait_bound("single", 1)
         assert node_of(pod) == node and pod["metadata"]["annotations"].get("berth.dev/task"), pod["metadata"]
         assert condition(pod, "PodScheduled")["status"] == "True"
-        wait_until(lambda: "running" in fleet.berth("jobs", "--all", code=None).lower(), "berth says that it runs")
+        eventually("berth says that it runs", lambda: "running" in fleet.berth("jobs", "--all", code=None).lower())
         fleet.cluster.delete(f"/api/v1/namespaces/{fleet.namespace}/pods/single")
         fleet.make(fleet.pod("next", 8))
         fleet.wait_bound("next", 1)  # its GPUs are free again
@@ -41,7 +40,7 @@ def a_gang_is_bound_whole_or_not_at_all(cluster, kubeconfig):
         fleet.add_nodes(1, gpus=4)
         gang = fleet.gang("g", 8)
         fleet.make(*gang[:5])
-        time.sleep(2)
+        fleet.a_later_pod_runs()
         assert not fleet.bound("g"), "it is not whole yet"
         fleet.make(*gang[5:])
         fleet.wait_reason("g-0", "room for only 4 of its 8 tasks")
@@ -60,7 +59,7 @@ def a_native_pod_group_is_a_gang(cluster, kubeconfig):
             "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}})
         pods = [fleet.pod(f"native-{number}", 1, schedulingGroup={"podGroupName": "native"}) for number in range(3)]
         fleet.make(*pods[:2])
-        time.sleep(2)
+        fleet.a_later_pod_runs()
         assert not fleet.bound("native"), fleet.states()
         fleet.make(pods[2])
         fleet.wait_bound("native", 3)
@@ -72,9 +71,9 @@ def a_job_runs_and_completes(cluster, kubeconfig):
         fleet.job("train", 6, runs_for="3s")
         fleet.wait_bound("train", 6)
         path = f"/apis/batch/v1/namespaces/{fleet.namespace}/jobs/train"
-        wait_until(lambda: cluster.get(path)["status"].get("succeeded") == 6, "all six completed")
-        wait_until(lambda: fleet.outcomes("train") == ["succeeded"],
-                   lambda: f"berth says so: {fleet.berth('jobs', '--all', code=None)}")
+        eventually("all six completed", lambda: cluster.get(path)["status"].get("succeeded") == 6)
+        eventually(lambda: f"berth says so: {fleet.berth('jobs', '--all', code=None)}",
+                   lambda: fleet.outcomes("train") == ["succeeded"])
         fleet.make(fleet.pod("after", 4))
         fleet.wait_bound("after", 1)
 
@@ -149,7 +148,6 @@ def mig_instances_are_counted_by_the_name_of_their_resource(cluster, kubeconfig)
         foreign["spec"].update(schedulerName="somebody-else", nodeName=node)
         fleet.make(foreign)
         fleet.wait_bound("foreign", 1)
-        time.sleep(1)
         fleet.make(pod("parts", slice_of, 2, "red"), pod("shared", shared, 2), *(fleet.pod(f"whole-{number}") for number in range(3)))
         for name in ("parts", "shared"):
             assert node_of(fleet.wait_bound(name, 1)[0]) == node
@@ -188,7 +186,7 @@ def pods_keep_away_from_each_other_by_host_and_by_zone(cluster, kubeconfig):
         fleet.make(*[fleet.pod(f"zonal-{number}", 1, {"app": "zonal"}, affinity=apart("zonal", zone)) for number in range(3)])
         assert sorted(zones[node_of(pod)] for pod in fleet.wait_bound("zonal", 2)) == ["z1", "z2"], fleet.states()
         fleet.make(fleet.pod("beside", 1, affinity=apart("cache", kind="podAffinity")))
-        time.sleep(2)
+        fleet.a_later_pod_runs()
         assert not fleet.bound("beside"), "there is no cache yet"
         fleet.make(fleet.pod("cache", 1, {"app": "cache"}))
         assert node_of(fleet.wait_bound("beside", 1)[0]) == node_of(fleet.wait_bound("cache", 1)[0])
@@ -208,7 +206,7 @@ def a_deleted_node_s_gang_runs_elsewhere(cluster, kubeconfig):
         def moved():
             pods = fleet.bound("train")
             return len(pods) == 2 and {node_of(pod) for pod in pods} == {second}
-        wait_until(moved, lambda: f"all are on {second}: {fleet.states()}", 90)
+        eventually(lambda: f"all are on {second}: {fleet.states()}", moved, 90)
         fleet.check_room()
 
 
@@ -219,8 +217,8 @@ def a_drained_node_s_pods_run_elsewhere(cluster, kubeconfig):
         fleet.wait_bound("train", 1)
         second, = fleet.add_nodes(1)
         cluster.kubectl("drain", first, "--ignore-daemonsets", "--timeout=60s")
-        wait_until(lambda: [node_of(pod) for pod in fleet.bound("train")] == [second],
-                   lambda: f"it is on {second}: {fleet.states()}", 90)
+        eventually(lambda: f"it is on {second}: {fleet.states()}",
+                   lambda: [node_of(pod) for pod in fleet.bound("train")] == [second], 90)
 
 
 def a_deployment_s_pods_come_and_go(cluster, kubeconfig):
@@ -259,8 +257,7 @@ def foreign_pods_leave_less_room(cluster, kubeconfig):
         foreign = fleet.pod("foreign", 6)
         foreign["spec"].update(schedulerName="somebody-else", nodeName=node)
         fleet.make(foreign)
-        wait_until(lambda: "foreign" in [pod["metadata"]["name"] for pod in fleet.bound()], "it is on the node")
-        time.sleep(1)
+        eventually("it is on the node", lambda: "foreign" in [pod["metadata"]["name"] for pod in fleet.bound()])
         fleet.make(*fleet.gang("g", 4))
         fleet.wait_reason("g-0", "GPU")
         assert not fleet.bound("g")
@@ -281,7 +278,7 @@ def pods_bound_by_others_meanwhile_are_not_counted_twice(cluster, kubeconfig):
         cluster.kubectl("uncordon", node)
         fleet.make(fleet.pod("small", 2), fleet.pod("large", 4))
         fleet.wait_bound("small", 1)
-        time.sleep(2)
+        fleet.wait_reason("large", "GPU")
         assert not fleet.bound("large"), fleet.states()
         fleet.check_room()
 

@@ -4,8 +4,8 @@ import os
 import subprocess
 import sys
 
-from cluster import wait_until
-from fleet import CONFIG, DEPLOY, Fleet, main
+from cluster import eventually
+from fleet import CONFIG, DEPLOY, Fleet, main, shorter_waits
 from server import berth_binary
 
 QUEUES = "/apis/berth.dev/v1alpha1/queues"
@@ -39,12 +39,12 @@ def kubectl_shows_the_tree(cluster, kubeconfig):
         fleet.add_nodes(1)
         fleet.make(fleet.pod("runs", 5), fleet.pod("waits", 2))
         fleet.wait_bound("runs", 1)
-        red = wait_until(lambda: (queue(cluster, "red") or {}).get("status", {}).get("usedGPUs") == "5" and queue(cluster, "red"),
-                         lambda: f"the queue shows what is used: {queue(cluster, 'red')}")
+        red = eventually(lambda: f"the queue shows what is used: {queue(cluster, 'red')}",
+                         lambda: (queue(cluster, "red") or {}).get("status", {}).get("usedGPUs") == "5" and queue(cluster, "red"))
         assert red["spec"]["maxGPUs"] == "6" and red["spec"]["weight"] == 3, red
         assert red["status"]["borrowedGPUs"] == "5" and red["status"]["pending"] == 1, red
-        wait_until(lambda: "(max)" in queue(cluster, "red")["status"].get("why", ""), lambda: str(queue(cluster, "red")))
-        wait_until(lambda: queue(cluster, "lab")["status"]["lentGPUs"] == "4", lambda: str(queue(cluster, "lab")))
+        eventually(lambda: str(queue(cluster, "red")), lambda: "(max)" in queue(cluster, "red")["status"].get("why", ""))
+        eventually(lambda: str(queue(cluster, "lab")), lambda: queue(cluster, "lab")["status"]["lentGPUs"] == "4")
         assert queue(cluster, "lab")["spec"]["guaranteedGPUs"] == "4", queue(cluster, "lab")
         names = {one["spec"]["path"]: one["metadata"]["name"] for one in cluster.items(QUEUES)}
         assert names["lab/nlp"] == "lab.nlp" and names["lab/Vision_2"].startswith("lab.vision-2-"), names
@@ -55,18 +55,18 @@ def kubectl_shows_the_tree(cluster, kubeconfig):
 
 def an_object_that_somebody_changed_is_written_over(cluster, kubeconfig):
     install_crd(cluster)
-    with Fleet(cluster, kubeconfig, config=TREE, queues="red") as fleet:
-        wait_until(lambda: queue(cluster, "lab"), "the queue is shown")
+    with Fleet(cluster, kubeconfig, config=TREE, queues="red", flags=shorter_waits()) as fleet:
+        eventually("the queue is shown", lambda: queue(cluster, "lab"))
         cluster.patch(f"{QUEUES}/lab", {"spec": {"guaranteedGPUs": "100"}})
         cluster.make(QUEUES, {"apiVersion": "berth.dev/v1alpha1", "kind": "Queue", "metadata": {"name": "mine"},
                               "spec": {"path": "mine"}})
-        wait_until(lambda: queue(cluster, "lab")["spec"]["guaranteedGPUs"] == "4", "it is as the configuration has it", 100)
-        wait_until(lambda: "Queue lab was changed by somebody" in fleet.server.tail(), fleet.server.tail)
+        eventually("it is as the configuration has it", lambda: queue(cluster, "lab")["spec"]["guaranteedGPUs"] == "4", 100)
+        eventually(fleet.server.tail, lambda: "Queue lab was changed by somebody" in fleet.server.tail())
         assert "Queue mine is no queue of berth's configuration" in fleet.server.tail(), fleet.server.tail()
         cluster.delete(f"{QUEUES}/mine")
         fleet.write_config({**CONFIG, "queues": {"red": {}}})
         fleet.berth("apply", "--file", fleet.config)
-        wait_until(lambda: queue(cluster, "lab.nlp") is None and queue(cluster, "lab") is None, "its object goes with it", 100)
+        eventually("its object goes with it", lambda: queue(cluster, "lab.nlp") is None and queue(cluster, "lab") is None, 100)
 
 
 def without_the_definition_it_runs_all_the_same(cluster, kubeconfig):
@@ -87,7 +87,7 @@ def the_plugin_answers(cluster, kubeconfig):
         fleet.wait_reason("waits", "(max)")
         said = plugin(cluster, fleet, "why", "-n", fleet.namespace, "waits")
         assert "(max)" in said and "6" in said, said
-        wait_until(lambda: queue(cluster, "red"), "the queue is shown")
+        eventually("the queue is shown", lambda: queue(cluster, "red"))
         assert "PATH" in plugin(cluster, fleet, "queues")
         assert "red" in plugin(cluster, fleet, "usage"), plugin(cluster, fleet, "usage")
         assert "there is no 'wy'" in plugin(cluster, fleet, "wy", code=2)

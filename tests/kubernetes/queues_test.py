@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """berth's quotas on a real API server: who may run, who has to leave, and what its controller then does."""
 import sys
-import time
 
-from cluster import wait_until
+from cluster import eventually
 from fleet import Fleet, main
 
 
@@ -13,7 +12,7 @@ def a_maximum_keeps_the_next_job_waiting(cluster, kubeconfig):
         fleet.job("first", 4)
         fleet.wait_bound("first", 4)
         fleet.job("second", 4)
-        wait_until(lambda: len(fleet.pods("second")) == 4, "its controller has made the pods")
+        eventually("its controller has made the pods", lambda: len(fleet.pods("second")) == 4)
         for pod in fleet.pods("second"):
             fleet.wait_reason(pod["metadata"]["name"], "red")
         assert not fleet.bound("second"), fleet.states()
@@ -32,7 +31,7 @@ def a_borrowed_gang_leaves_and_comes_back(cluster, kubeconfig):
         fleet.wait_bound("owner", 8, 90)
         assert not fleet.bound("borrower"), fleet.states()
         fleet.check_room()
-        wait_until(lambda: len(fleet.pods("borrower")) == 2, "its controller has made new pods")
+        eventually("its controller has made new pods", lambda: len(fleet.pods("borrower")) == 2)
         assert not before & {pod["metadata"]["uid"] for pod in fleet.pods("borrower")}
         cluster.kubectl("delete", "job", "owner", "-n", fleet.namespace)
         fleet.wait_bound("borrower", 2, 120)
@@ -60,7 +59,7 @@ def cancelling_in_berth_frees_the_gpus(cluster, kubeconfig):
         fleet.wait_bound("g", 8)
         job, = fleet.server.all("/v1/jobs")
         fleet.berth("cancel", str(job["id"]))
-        wait_until(lambda: not fleet.bound("g"), lambda: f"its pods are deleted: {fleet.states()}")
+        eventually(lambda: f"its pods are deleted: {fleet.states()}", lambda: not fleet.bound("g"))
         fleet.make(*fleet.gang("h", 8))
         fleet.wait_bound("h", 8)
 
@@ -70,13 +69,13 @@ def what_ran_is_metered(cluster, kubeconfig):
         fleet.add_nodes(1)
         fleet.make(*fleet.gang("g", 4))
         fleet.wait_bound("g", 4)
-        time.sleep(2)
+        fleet.server.pass_time(2)
         cluster.delete(f"/api/v1/namespaces/{fleet.namespace}/pods", 0)
 
         def used():
             rows = fleet.server.ask("GET", "/v1/usage")["items"]
             return [row for row in rows if row["user"] == "kubernetes:" + fleet.namespace]
-        assert wait_until(used, "a usage record of the namespace")
+        assert eventually("a usage record of the namespace", used)
 
 
 def why_answers_for_a_pod(cluster, kubeconfig):
@@ -84,7 +83,7 @@ def why_answers_for_a_pod(cluster, kubeconfig):
         fleet.add_nodes(1, gpus=2)
         fleet.make(*fleet.gang("g", 4))
         text = fleet.wait_reason("g-0", "room for only 2 of its 4 tasks")
-        job, = wait_until(lambda: fleet.server.all("/v1/jobs"), "the job")
+        job, = eventually("the job", lambda: fleet.server.all("/v1/jobs"))
         assert text.split(".")[0] in fleet.berth("why", str(job["id"])).replace("\n", " "), text
         described = cluster.kubectl("describe", "pod", "g-0", "-n", fleet.namespace)
         assert "room for only 2" in described, described

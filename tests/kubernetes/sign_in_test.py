@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from cluster import wait_until
+from cluster import eventually, stretched
 from fleet import Server, berth_binary, main
 
 ACCOUNT = "user:k8s:system:serviceaccount:team-red:trainer"
@@ -47,7 +47,7 @@ class Door:
         with open(path, "w") as file:
             file.write(token)
         os.chmod(path, 0o644)
-        ran = subprocess.run([berth_binary(), *words], capture_output=True, text=True, check=False, timeout=60, env={
+        ran = subprocess.run([berth_binary(), *words], capture_output=True, text=True, check=False, timeout=stretched(60), env={
             **os.environ, "HOME": self.directory, "BERTH_SERVER": f"http://127.0.0.1:{self.server.port}", "BERTH_TOKEN_FILE": path})
         assert ran.returncode == code, (words, ran)
         return ran.stdout if code == 0 else ran.stdout + ran.stderr
@@ -87,8 +87,9 @@ def keys_that_may_not_be_read_are_told(cluster, kubeconfig):
 def a_service_account_signs_in_by_the_discovery_of_its_api_server(cluster, kubeconfig):
     cluster.kubectl("create", "clusterrolebinding", "issuer-discovery", "--clusterrole=system:service-account-issuer-discovery",
                     "--group=system:unauthenticated")
-    wait_until(lambda: subprocess.run(["curl", "-sf", "--cacert", cluster.pki + "/ca.crt", cluster.url + "/openid/v1/jwks"],
-                                      capture_output=True, check=False).returncode == 0, "the keys may be read")
+    eventually("the keys may be read",
+               lambda: subprocess.run(["curl", "-sf", "--cacert", cluster.pki + "/ca.crt", cluster.url + "/openid/v1/jwks"],
+                                      capture_output=True, check=False).returncode == 0)
     document = cluster.ask("GET", "/.well-known/openid-configuration")
     assert document["issuer"] == cluster.url and document["jwks_uri"] == cluster.url + "/openid/v1/jwks", document
     with Door(cluster, ca_file=cluster.pki + "/ca.crt") as door:
@@ -115,7 +116,7 @@ def a_service_account_signs_in_by_the_discovery_of_its_api_server(cluster, kubec
             entries = [json.loads(line) for line in audit().splitlines()]
             return {("sign-in", "issuer"), ("submit", "issuer")} <= {(one["verb"], one["proof"]) for one in entries}
 
-        wait_until(audited, audit, 20)
+        eventually(audit, audited, 20)
         door.berth(admin, "revoke", "--subject", ACCOUNT)
         assert "was ended here" in door.submit(token, code=6)
 

@@ -3,10 +3,9 @@
 stand-in: it makes a volume for the node that berth has written into the claim, as a provisioner of storage would."""
 import re
 import sys
-import time
 
-from cluster import node_of, wait_until
-from fleet import Fleet, main
+from cluster import eventually, node_of
+from fleet import Fleet, main, shorter_waits
 
 SELECTED = "volume.kubernetes.io/selected-node"
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
@@ -17,9 +16,8 @@ class Volumes(Fleet):
     """A fleet with two StorageClasses of its own, and the stand-in for their provisioner."""
 
     def __init__(self, cluster, kubeconfig, flags=()):
-        super().__init__(cluster, kubeconfig, start=False)
+        super().__init__(cluster, kubeconfig, start=False, flags=flags)
         self.made, self.classes = [], []
-        self.server = self.new_server("server", flags)
         self.late, self.immediate = self.add_class("late", "WaitForFirstConsumer"), self.add_class("now", "Immediate")
         self.start()
 
@@ -51,8 +49,7 @@ class Volumes(Fleet):
         return self.claim(name)["metadata"].get("annotations", {}).get(SELECTED)
 
     def wait_selected(self, name):
-        # What may not be read is looked for twice a minute.
-        return wait_until(lambda: self.selected(name), f"a node is written into claim {name}", 120)
+        return eventually(f"a node is written into claim {name}", lambda: self.selected(name), 120)
 
     def provision(self, name, key="kubernetes.io/hostname", values=None):
         """A volume for the claim, which nodes with one of these labels have; the chosen node if none are said."""
@@ -60,7 +57,7 @@ class Volumes(Fleet):
         values = values or [self.wait_selected(name)]
         self.add_volume(f"{self.namespace}-pv{len(self.made)}", claim["spec"]["storageClassName"], claim["spec"]["accessModes"],
                         key, values, {"namespace": self.namespace, "name": name, "uid": claim["metadata"]["uid"]})
-        wait_until(lambda: self.claim(name)["status"].get("phase") == "Bound", f"claim {name} is bound")
+        eventually(f"claim {name} is bound", lambda: self.claim(name)["status"].get("phase") == "Bound")
 
     def add_volume(self, name, storage_class, modes, key, values, claim=None):
         expression = {"key": key, "operator": "In", "values": values}
@@ -85,9 +82,9 @@ def a_gang_with_a_claim_per_pod_starts_whole(cluster, kubeconfig):
         assert set(chosen.values()) == set(fleet.nodes), chosen
         for number in range(3):
             fleet.provision(f"data-{number}")
-        time.sleep(3)
-        assert not fleet.bound("g"), "the claim of one pod is not bound yet"
         fleet.wait_reason("g-3", "data-3 is not bound yet")
+        fleet.a_later_pod_runs()
+        assert not fleet.bound("g"), "the claim of one pod is not bound yet"
         fleet.provision("data-3")
         for pod in fleet.wait_bound("g", 4):
             assert node_of(pod) == chosen[int(pod["metadata"]["name"][-1])], (chosen, fleet.states())
@@ -149,7 +146,7 @@ def a_bound_local_volume_pins_its_pod(cluster, kubeconfig):
         nodes = fleet.add_nodes(3)
         fleet.add_volume(f"{fleet.namespace}-local", fleet.immediate, ["ReadWriteOnce"], "kubernetes.io/hostname", [nodes[1]])
         fleet.add_claim("local", fleet.immediate, volumeName=f"{fleet.namespace}-local")
-        wait_until(lambda: fleet.claim("local")["status"]["phase"] == "Bound", "the claim is bound")
+        eventually("the claim is bound", lambda: fleet.claim("local")["status"]["phase"] == "Bound")
         fleet.make(*[fleet.with_claim(fleet.pod(f"p{number}", 4), "local") for number in range(3)])
         for pod in fleet.wait_bound("p", 2):
             assert node_of(pod) == nodes[1], fleet.states()
@@ -169,7 +166,7 @@ def a_volume_of_several_nodes_and_a_class_of_one_zone_restrict_nodes(cluster, ku
         fleet.provision("zonal", "topology.kubernetes.io/zone", ["z2", "z3"])
         fleet.wait_bound("a", 1)
         fleet.make(fleet.with_claim(fleet.pod("b", 8), "zonal"), fleet.with_claim(fleet.pod("c", 8), "zonal"))
-        wait_until(lambda: len(fleet.bound()) == 2, lambda: f"two run: {fleet.states()}")
+        eventually(lambda: f"two run: {fleet.states()}", lambda: len(fleet.bound()) == 2)
         assert {zones[node_of(pod)] for pod in fleet.bound()} == {"z2", "z3"}, fleet.states()
         left = next(name for name, state in fleet.states().items() if state[0] is None)
         fleet.wait_reason(left, ".")
@@ -211,12 +208,12 @@ def a_gang_that_comes_back_goes_where_its_volume_is(cluster, kubeconfig):
         fleet.wait_bound("train", 2)
         fleet.add_nodes(1)
         cluster.kubectl("drain", first, "--ignore-daemonsets", "--timeout=60s")
-        wait_until(lambda: len(fleet.pods("train")) == 2 and not fleet.bound("train"), lambda: f"new pods: {fleet.states()}", 90)
-        time.sleep(4)
+        eventually(lambda: f"new pods: {fleet.states()}", lambda: len(fleet.pods("train")) == 2 and not fleet.bound("train"), 90)
+        fleet.a_later_pod_runs()
         assert not fleet.bound("train"), "the other node does not have the volume"
         cluster.kubectl("uncordon", first)
-        wait_until(lambda: [node_of(pod) for pod in fleet.bound("train")] == [first, first],
-                   lambda: f"both are on {first}: {fleet.states()}", 90)
+        eventually(lambda: f"both are on {first}: {fleet.states()}",
+                   lambda: [node_of(pod) for pod in fleet.bound("train")] == [first, first], 90)
         fleet.check_room()
 
 
@@ -241,7 +238,7 @@ def without_its_rights_it_starts_and_says_what_is_missing(cluster, kubeconfig):
     rules = cluster.get(role)["rules"]
     cluster.patch(role, {"rules": []})
     try:
-        with Volumes(cluster, kubeconfig) as fleet:
+        with Volumes(cluster, kubeconfig, flags=shorter_waits()) as fleet:
             fleet.add_nodes(1)
             log = fleet.server.tail()
             assert re.search("does not let this user: .*list persistentvolumeclaims.*patch persistentvolumeclaims", log), log
