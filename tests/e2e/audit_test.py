@@ -60,7 +60,7 @@ def wait_log(subject, job, text):
     eventually(lambda: f"job {job} says {text!r}, but it says {log()!r}", lambda: text in log())
 
 
-def submitted(subject, text="echo of-the-job; sleep 60"):
+def submitted(subject, text="echo of-the-job; sleep 600"):
     return subject.ask("POST", "/v1/jobs", {"gpus": 1, "name": SECRET, "comment": SECRET, "labels": {"x": SECRET},
                                             "env": {"KEY": SECRET}, "command": ["bash", "-c", text, SECRET]})["id"]
 
@@ -69,7 +69,7 @@ def changes_are_there_with_their_request_and_auditors_see_their_own_part():
     server = started()
     red, blue = Subject(server, "red-ci", "red"), Subject(server, "blue-ci", "blue")
     of_red, of_all = Subject(server, "red-aud", "red", "auditor"), Subject(server, "aud", "", "auditor")
-    job = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["sleep", "60"]}, {"X-Request-Id": "ticket-9"})["id"]
+    job = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["sleep", "600"]}, {"X-Request-Id": "ticket-9"})["id"]
     submitted(blue)
     red.ask("DELETE", f"/v1/jobs/{job}")
     server.ask("POST", "/v1/queues/blue/changes", {"set": ["max.gpus=6"]})

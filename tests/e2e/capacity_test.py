@@ -79,7 +79,7 @@ def main():
             assert kind_of(server)["idle"][0]["cordoned"] is False
             run(server, SCRIPT, "other", "false", "false")
 
-        run(server, "berth", "submit", "--queue", "a", "--gpus", "8", "--tasks", "3", "--", "sleep", "60")
+        run(server, "berth", "submit", "--queue", "a", "--gpus", "8", "--tasks", "3", "--", "sleep", "600")
         kind = kind_of(server)
         assert kind["wanted"] == {"nodes": 2, "jobs": [1], "gpus": 24}, kind
         assert kind["releasable"] == 0 and kind["idle"][0]["kept_for"] == "wanted", kind

@@ -78,8 +78,8 @@ def a_change_is_in_force_in_the_next_cycle_and_can_be_looked_at_before():
     server = started()
     admin, ada = Cli(server, server.token), Cli(server, token_of(server, "ada", "org-admin", "research"))
     admin("queue", "set", "research/nlp", "max.gpus=4")
-    runs = [ada.json("submit", "--queue", "research/nlp", "--gpus", "2", "--", "sleep", "60")["id"] for _ in range(2)]
-    waits = ada.json("submit", "--queue", "research/nlp", "--gpus", "2", "--", "sleep", "60")["id"]
+    runs = [ada.json("submit", "--queue", "research/nlp", "--gpus", "2", "--", "sleep", "600")["id"] for _ in range(2)]
+    waits = ada.json("submit", "--queue", "research/nlp", "--gpus", "2", "--", "sleep", "600")["id"]
     eventually("two run", lambda: all(phase(ada, job) == "running" for job in runs))
     looked = ada("queue", "set", "research/nlp", "max.gpus=6", "--dry-run")
     assert f"would start now, or get their places: job {waits}" in looked, looked

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from patience import stretched
+from patience import eventually, stretched
 from server import Server, berth_binary, fresh_directory, processes_of
 
 
@@ -20,10 +20,7 @@ def main():
     assert server.start(), server.tail()
     server.ask("PUT", "/v1/config", {"queues": {"default": None}})
     server.ask("POST", "/v1/jobs", {"command": ["sleep", "600"]})
-    for _ in range(300):
-        if processes_of(directory):
-            break
-        subprocess.run(["sleep", "0.1"], check=True)
+    eventually("the job runs", lambda: processes_of(directory))
     busy = subprocess.run(stop, capture_output=True, text=True)
     assert busy.returncode == 4, busy
     server.stop()
@@ -34,8 +31,8 @@ def main():
     assert not processes_of(directory), processes_of(directory)
     dev = subprocess.Popen([berth_binary(), "dev", "--data", data, "--port", "0", "--ready-file", os.path.join(directory, "up")],
                            stderr=subprocess.PIPE, text=True)
-    while not os.path.exists(os.path.join(directory, "up")):
-        assert dev.poll() is None
+    eventually("it is up", lambda: os.path.exists(os.path.join(directory, "up")) or dev.poll() is not None)
+    assert dev.poll() is None
     dev.send_signal(signal.SIGINT)
     said = dev.communicate(timeout=stretched(60))[1]
     assert "stopping; no job runs" in said, said

@@ -173,7 +173,7 @@ def a_user_signs_in_by_the_device_flow(home):
     who = json.loads(world.done("whoami", "-o", "json"))
     assert who["subject"] == "user:corp:ada" and who["user"] == "corp:ada", who
     assert who["roles"] == [{"role": "member", "queue": "research"}], who
-    job = json.loads(world.done("submit", "--queue", "research", "--gpus", "1", "-o", "json", "--", "sleep", "60"))["id"]
+    job = json.loads(world.done("submit", "--queue", "research", "--gpus", "1", "-o", "json", "--", "sleep", "600"))["id"]
     assert world.server.ask("GET", f"/v1/jobs/{job}")["user"] == "corp:ada"
     refused = world.berth("submit", "--queue", "other", "--gpus", "1", "--", "true")
     assert refused.returncode == 6, refused

@@ -45,7 +45,7 @@ def started():
 def a_token_reaches_its_queue_and_its_own_jobs_alone():
     server = started()
     red, blue = Tenant(server, "red-ci", "red"), Tenant(server, "blue-ci", "blue")
-    job = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["sleep", "60"]})["id"]  # red is the one queue that it has
+    job = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["sleep", "600"]})["id"]  # red is the one queue that it has
     assert red.ask("GET", f"/v1/jobs/{job}")["queue"] == "red"
     assert red.ask("GET", f"/v1/jobs/{job}")["user"] == "red-ci"
     assert blue.status("POST", "/v1/jobs", {"queue": "red", "gpus": 1, "command": ["true"]}) == 403
@@ -180,7 +180,7 @@ def neither_tenant_reads_what_the_other_wrote():
         for gpus in (1, 4, 4):  # the last waits
             jobs[name] = tenant.ask("POST", "/v1/jobs", {
                 "name": secret, "queue": name, "gpus": gpus, "labels": {secret: secret}, "comment": secret,
-                "env": {"SECRET": secret}, "command": ["bash", "-c", f"echo {secret}; sleep 30"]})["id"]
+                "env": {"SECRET": secret}, "command": ["bash", "-c", f"echo {secret}; sleep 600"]})["id"]
         failed = tenant.ask("POST", "/v1/jobs", {"name": secret, "queue": name, "gpus": 0, "command": ["bash", "-c", "exit 3", secret]})["id"]
         server.wait_phase(failed, "finished")
         # Of the two that fit, one has said it; of the third there is a verdict.
@@ -211,7 +211,7 @@ def neither_tenant_reads_what_the_other_wrote():
 def environments_are_read_by_readers_of_logs_and_stand_in_no_event():
     server = started()
     owner, lead = Tenant(server, "red-ci", "red"), Tenant(server, "red-lead", "red", "lead")
-    job = owner.ask("POST", "/v1/jobs", {"gpus": 1, "env": {"KEY": "topsecret"}, "command": ["sleep", "60"]})["id"]
+    job = owner.ask("POST", "/v1/jobs", {"gpus": 1, "env": {"KEY": "topsecret"}, "command": ["sleep", "600"]})["id"]
     for reader in (owner, lead):
         assert "topsecret" in reader.readable(f"/v1/jobs/{job}"), reader.name
     for role in ("viewer", "org-admin", "operator", "auditor"):
@@ -300,7 +300,7 @@ def the_token_of_the_data_directory_is_not_said_to_be_ended():
 def a_reason_breaks_no_glass_where_a_role_covers_the_log():
     server = started()
     red, operator = Tenant(server, "red-ci", "red"), Tenant(server, "ops", "", "operator")
-    job = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["sleep", "60"]})["id"]
+    job = red.ask("POST", "/v1/jobs", {"gpus": 1, "command": ["sleep", "600"]})["id"]
     server.wait_phase(job, "running")
     red.readable(f"/v1/jobs/{job}/logs?break_glass=mine")
     server.ask("GET", f"/v1/jobs/{job}", None)

@@ -48,7 +48,7 @@ def a_failed_sync_ends_the_process_and_loses_nothing():
     acknowledged = []
     try:
         for _ in range(50):
-            acknowledged.append(server.ask("POST", "/v1/jobs", sleeper("60"))["id"])
+            acknowledged.append(server.ask("POST", "/v1/jobs", sleeper("600"))["id"])
     except (OSError, Problem, Exception):
         pass
     assert server.process.wait(stretched(20)) == 74, (server.process.returncode, server.tail())
@@ -238,7 +238,7 @@ def a_job_names_the_pool_the_label_the_taint_and_the_rack_of_the_servers_node():
 
 def a_server_that_starts_with_other_flags_has_another_node():
     server = placed("--node-pool", "big", "--node-at", "b1/r1", "--node-label", "disk=nvme", "--node-taint", "spot")
-    runs = server.ask("POST", "/v1/jobs", asks_for_the_node("60"))["id"]
+    runs = server.ask("POST", "/v1/jobs", asks_for_the_node("600"))["id"]
     moved = {**asks_for_the_node(pool="other", tolerations=[]), "node_selector": {"disk": "slow"}}
     waits = server.ask("POST", "/v1/jobs", moved)["id"]
     server.wait_phase(runs, "running")
@@ -325,7 +325,7 @@ def a_task_is_supervised_by_the_small_program():
 def a_finished_job_leaves_its_directory_for_a_while_only():
     server = started("keep")
     kept = server.ask("POST", "/v1/jobs", sleeper("0"))["id"]
-    lives = server.ask("POST", "/v1/jobs", sleeper("60"))["id"]
+    lives = server.ask("POST", "/v1/jobs", sleeper("600"))["id"]
     directory = lambda job: os.path.join(server.data, "jobs", str(job))
     server.wait_phase(kept, "finished")
     eventually("the directory of the job that lives is there", lambda: os.path.exists(directory(lives)))
@@ -409,7 +409,7 @@ def a_restart_keeps_keys_states_and_stories():
 def a_job_whose_time_comes_while_everything_is_taken_goes_on_waiting():
     from datetime import datetime, timedelta, timezone
     server = started("timer")
-    first = server.ask("POST", "/v1/jobs", {**sleeper("60"), "gpus": 8})
+    first = server.ask("POST", "/v1/jobs", {**sleeper("600"), "gpus": 8})
     soon = (datetime.now(timezone.utc) + timedelta(seconds=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
     second = server.ask("POST", "/v1/jobs", {**sleeper("0"), "gpus": 8, "earliest_start": soon})
     server.wait_phase(first["id"], "running")
