@@ -36,7 +36,7 @@ def a_budget_keeps_a_preempted_gang_until_it_allows_it(cluster, kubeconfig):
         fleet.a_later_pod_runs()
         assert len(fleet.bound("low")) == 2 and not fleet.bound("high"), fleet.states()
         assert "EvictionRefused" not in str(cluster.events_of(fleet.namespace, "low-1")), "the first pod is asked for alone"
-        assert "disruption budget low" in fleet.server.tail()
+        eventually(fleet.server.tail, lambda: "disruption budget low" in fleet.server.tail())
         cluster.delete(path)
         fleet.wait_bound("high", 1, 90)
         assert not fleet.bound("low"), fleet.states()
