@@ -190,6 +190,8 @@ std::string value_for(const document::JobKey& key) {
     case KeyKind::kPairs:
     case KeyKind::kTerms:
       return "A=b";
+    case KeyKind::kCounts:
+      return "rdma/hca=2";
     case KeyKind::kText:
     case KeyKind::kTexts:
     case KeyKind::kTolerations:

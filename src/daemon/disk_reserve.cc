@@ -32,6 +32,7 @@ struct MayUseReserve {
   bool operator()(const ReportNodeStatus&) const { return true; }
   bool operator()(const ReportGpuHealth&) const { return true; }
   bool operator()(const ReportNodeImages&) const { return true; }
+  bool operator()(const ReportForeignUse&) const { return true; }
   bool operator()(const ReportTaskStarted&) const { return true; }
   bool operator()(const ReportTaskExited&) const { return true; }
   bool operator()(const MarkBudget&) const { return true; }
