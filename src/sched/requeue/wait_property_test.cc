@@ -69,11 +69,11 @@ struct ClockedFleet : FleetFixture {
     control::reconcile(batch);
   }
 
-  // Returns when the running job reaches its limit or the end of its grace.
+  // Returns when the running job reaches the end of its grace, or its limit if it does not save.
   Timestamp over(JobId id) const {
     const state::JobState& one = *state.job(id);
     if (one.attempt->stopping()) return one.attempt->stop->deadline;
-    return one.limit_ends(one.attempt->started);
+    return one.limit_ends(one.attempt->started) + state::grace_after_limit_ms(state, one);
   }
 
   Timestamp next_event() const {
@@ -81,7 +81,10 @@ struct ClockedFleet : FleetFixture {
     const auto at = [&](Timestamp when) {
       if (when > now) next = std::min(next, when);
     };
-    for (const JobId id : state.running()) at(over(id));
+    for (const JobId id : state.running()) {
+      at(over(id));
+      at(state.job(id)->limit_ends(state.job(id)->attempt->started));
+    }
     for (const auto& [name, window] : state.maintenance()) {
       at(window.from);
       at(window.to);

@@ -74,7 +74,7 @@ bool is_plain(const State& state, const JobState& job) {
   }
   const TaskGroup& group = spec.groups.front();
   const bool any_node = group.request.gpu_models.empty() && group.request.mig_profile.empty() &&
-                        group.node_selector.empty() &&
+                        group.node_selector.empty() && group.node_rules.empty() &&
                         (group.numa == NumaPolicy::kNone || group.numa == NumaPolicy::kBestEffort);
   return spec.groups.size() == 1 && group.count == 1 && group.request.gpus > 0 && group.request.gpu_milli == kMilli &&
          !spec.exclusive && any_node;
