@@ -47,6 +47,7 @@ struct Driven {
     server.put(kSpaces, object_of(R"({"metadata":{"name":"team","annotations":{"berth.dev/queues":"a"}}})"));
     server.put(kAllNodes, gpu_node("n1"));
     server.put(kAllPods, {});
+    server.put("/apis/scheduling.k8s.io/v1/priorityclasses", {});
     server.put(kAllLeases, {});
     options.credentials.server = server.url();
     options.space = "gpu";
