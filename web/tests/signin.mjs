@@ -112,7 +112,7 @@ async function signIn(page, user, path = '') {
 // Those of berth: the provider's are of the same host.
 const cookiesOf = async (page) =>
   (await page.context().cookies(server.url)).filter((one) => one.name.startsWith('berth'));
-const sessionOf = async (page) => (await cookiesOf(page)).find((one) => one.name === 'berth-session');
+const sessionOf = async (page) => (await cookiesOf(page)).find((one) => one.name.startsWith('berth-session-'));
 // A request as a page of this server would send it, with other headers.
 const ask = (page, method, path, headers = {}, body = undefined) =>
   page.evaluate(
@@ -180,7 +180,8 @@ await checks.part('changes that other sites forge', async () => {
   const with_token = await ask(ada, 'POST', '/v1/jobs', { ...kJson, 'X-Berth-Change': change_token }, kJob);
   check(with_token.status === 201, `with the token: ${with_token.status} ${with_token.text.slice(0, 200)}`);
   // Whatever a browser sends along: the server alone.
-  const cookie = `berth-session=${(await sessionOf(ada)).value}`;
+  const session = await sessionOf(ada);
+  const cookie = `${session.name}=${session.value}`;
   const send = (headers, method = 'GET', path = '/v1/jobs') =>
     fetch(server.url + path, { method, headers: { cookie, ...headers } }).then((answer) => answer.status);
   check((await send({})) === 200, 'the cookie is the session');
@@ -191,7 +192,7 @@ await checks.part('changes that other sites forge', async () => {
     'nor one of a neighbour',
   );
   check((await send({ cookie: `${cookie}; ${cookie}` })) === 401, 'a cookie that is given twice is none');
-  check((await send({ cookie: 'berth-session=0' })) === 401, 'nor is a wrong one');
+  check((await send({ cookie: `${session.name}=0` })) === 401, 'nor is a wrong one');
   check((await send({ Authorization: 'Bearer 0123456789abcdef0123456789abcdef' })) === 401, 'a token goes before it');
 });
 
@@ -205,11 +206,11 @@ await checks.part('answers of an issuer that are not for this browser', async ()
     'error=access_denied&state=y',
     'code=x&state=y&iss=https://evil',
   ]) {
-    const found = await answer(query, 'berth-sign-in=1/corp/y/n/v/00');
+    const found = await answer(query, `berth-sign-in-${new URL(server.url).port}=1/corp/y/n/v/00`);
     check(
       found.status === 303 &&
         found.headers.get('location') === '/#/sign-in?failed=state' &&
-        !/berth-session=/.test(found.headers.get('set-cookie')),
+        !/berth-session/.test(found.headers.get('set-cookie')),
       `${query}: ${found.status} ${found.headers.get('location')}`,
     );
   }
@@ -258,7 +259,8 @@ await checks.part('who is refused', async () => {
 });
 
 await checks.part('signing out', async () => {
-  const stolen = `berth-session=${(await sessionOf(ada)).value}`;
+  const session = await sessionOf(ada);
+  const stolen = `${session.name}=${session.value}`;
   await ada.getByRole('button', { name: 'Sign out' }).click();
   await ada.getByRole('button', { name: 'Sign in with corp' }).waitFor();
   await checks.eventually('the cookie is gone', async () => (await sessionOf(ada)) === undefined);
