@@ -517,7 +517,8 @@ class Invoice:
                                                                   "quantity", "gpu", "price", "amount", "note"))])
         for model, row in sorted(month.fleet.items()):
             if row["capacity"]:
-                rows.append(["fleet", model, *(row[account] for account in ACCOUNTS)])
+                rows.append(["fleet", model, *(row[account] for account in ACCOUNTS if account != "foreign"),
+                             *([row["foreign"]] if row["foreign"] else [])])
         return "".join("\t".join(str(field).replace("\t", " ").replace("\n", " ") for field in row) + "\n" for row in rows)
 
 

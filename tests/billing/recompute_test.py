@@ -73,20 +73,22 @@ def check_journal(journal, total_micro):
     assert int(shown) == -total_micro, (run.stdout, total_micro)
 
 
-def check_that_it_can_fail(lines, invoice):
-    """Without the promotions, or with nodes that were never lost, the month comes out otherwise."""
-    assert billed_again([line for line in lines if json.loads(line)["kind"] != "charge-promoted"], invoice) != invoice
-    kept = [line for line in lines if json.loads(line)["kind"] != "node-status-changed"]
-    assert billed_again(kept, invoice) != invoice
+def check_that_it_can_fail(lives):
+    """Without the promotions, or with nodes that were never lost, a month comes out otherwise."""
+    for kind in ("charge-promoted", "node-status-changed"):
+        assert any(billed_again([line for line in lines if json.loads(line)["kind"] != kind], invoice) != invoice
+                   for lines, invoice in lives), kind
 
 
 def main():
     program = sys.argv[1]
+    lives = []
     for seed, steps, begin in LIVES:
         lines, invoice = check_month(program, seed, steps, begin)
         assert "\toff_peak\t" in invoice, begin
         print(f"seed {seed}: {len(lines)} events, {invoice.count(chr(10))} rows, 0 micro-units off")
-    check_that_it_can_fail(lines, invoice)
+        lives.append((lines, invoice))
+    check_that_it_can_fail(lives[::-1])
     print(f"{len(LIVES) + 1} passed, 0 failed, {skipped} skipped")
 
 
