@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 import tally
-from hostile_test import ended, wait_for
+from hostile_test import ended
+from patience import eventually
 from server import Problem, Server, berth_binary, discard, fresh_directory
 
 CONFIG = "cluster: test\nqueues:\n  a: {guaranteed: {gpus: 4}}\nroles:\n  - {subject: token:ann, role: member, queue: a}\n"
@@ -132,7 +133,7 @@ def two_servers_of_root_give_no_uid_twice():
 def a_copy_of_a_data_directory_is_refused_while_the_first_is_served():
     server = served()
     job = submit(server, "echo begun; exec sleep 1000")
-    wait_for(lambda: output(server, job), "the output of the job: nothing in the directory changes any more")
+    eventually("the output of the job: nothing in the directory changes any more", lambda: output(server, job))
     copy = Server(fresh_directory(), server.config, gpus="4xH100-SXM5-80GB")
     SERVERS.append(copy)
     shutil.copytree(server.data, copy.data, symlinks=True, ignore=lambda folder, names: [n for n in names if n in ("doorbell", "berth.sock")])
