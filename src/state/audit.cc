@@ -18,6 +18,7 @@ struct NodeSums {
   std::map<std::string, CountableUse> countables;
   std::size_t tasks = 0;
   std::int32_t holders = 0;
+  std::int32_t exclusive = 0;
   std::map<QueueId, std::int32_t> tenants;
 };
 
@@ -111,6 +112,7 @@ std::optional<std::string> State::audit() const {
       for (const TaskState& task : job.attempt->tasks) {
         NodeSums& sums = nodes[task.placement.node.index()];
         ++sums.holders;
+        sums.exclusive += job.spec.exclusive ? 1 : 0;
         ++sums.tenants[job.queue];
         presences.bind(job.queue, job.spec, task.placement.node, +1);
         if (job.spreads_with_others()) replicas.count(job.parent, task.placement.node, +1);
@@ -217,11 +219,14 @@ std::optional<std::string> State::audit() const {
       if (node.countables[c] != use) return name + "what is used of " + countable + " differs";
     }
     if (node.tasks.size() != sums.tasks) return name + "the set of tasks differs";
+    if (node.exclusive != sums.exclusive) return name + "the number of exclusive tasks differs";
     if (node.holders != sums.holders) return name + "the number of tasks that hold something differs";
     if (std::map(node.tenants.begin(), node.tenants.end()) != sums.tenants) return name + "the queues on it differ";
     for (std::size_t g = 0; g < node.gpus.size(); ++g) {
       if (node.gpus[g].free_milli != kMilli - sums.milli[g])
         return name + "free share of GPU " + std::to_string(g) + " differs";
+      if (node.gpus[g].kept != (sums.exclusive > 0 && sums.milli[g] == 0))
+        return name + "whether GPU " + std::to_string(g) + " is kept for an exclusive job differs";
       if (sums.milli[g] > kMilli) return name + "GPU " + std::to_string(g) + " bound over capacity";
       if (node.gpus[g].nominated_milli != sums.nominated_milli[g]) return name + "nominated share differs";
       if (node.gpus[g].nominated_domain != sums.nominated[g].nominated_domain ||

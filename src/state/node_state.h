@@ -33,6 +33,7 @@ struct GpuSlot {
   bool nominated_to_several = false;
   bool healthy = true;
   bool foreign = false;                // others use it (ForeignUse)
+  bool kept = false;                   // an exclusive job has the node, and others used this when it started
   MigSlices slices = 0;                // MIG: bound slices
   std::uint64_t nominated_slices = 0;  // MIG, byte s: how often slice s is nominated or reserved
 
@@ -68,7 +69,7 @@ struct GpuSlot {
 
   std::int32_t available_milli() const {
     const std::int32_t nominated = planted(Bug::kNominationIgnored) ? 0 : nominated_milli;
-    return usable() ? std::max(0, static_cast<std::int32_t>(free_milli) - nominated) : 0;
+    return usable() && !kept ? std::max(0, static_cast<std::int32_t>(free_milli) - nominated) : 0;
   }
 };
 
@@ -112,7 +113,8 @@ struct NodeState {
   std::int32_t maintained = 0;                      // how many of these windows have begun
   // Tasks that hold resources here. An exited task holds them until its attempt ends.
   std::int32_t holders = 0;
-  Timestamp idle_since;  // since when `holders` is 0; only then meaningful
+  std::int32_t exclusive = 0;  // those of exclusive jobs
+  Timestamp idle_since;        // since when `holders` is 0; only then meaningful
   // Number of bound and nominated tasks here, by queue.
   std::vector<std::pair<QueueId, std::int32_t>> tenants;
 
@@ -122,8 +124,11 @@ struct NodeState {
   // What is neither bound, nominated nor used by others. Less than 0 where others use what berth's tasks have.
   std::int64_t spare_cpu_milli() const { return free_cpu_milli - nominated_cpu_milli - foreign_cpu_milli(); }
   std::int64_t spare_memory_mib() const { return free_memory_mib - nominated_memory_mib - foreign_memory_mib(); }
-  std::int64_t available_cpu_milli() const { return std::max<std::int64_t>(0, spare_cpu_milli()); }
-  std::int64_t available_memory_mib() const { return std::max<std::int64_t>(0, spare_memory_mib()); }
+  // Nothing is available beside an exclusive job, whatever others leave of the node meanwhile.
+  std::int64_t available_cpu_milli() const { return exclusive > 0 ? 0 : std::max<std::int64_t>(0, spare_cpu_milli()); }
+  std::int64_t available_memory_mib() const {
+    return exclusive > 0 ? 0 : std::max<std::int64_t>(0, spare_memory_mib());
+  }
   std::int64_t foreign_cpu_milli() const { return planted(Bug::kForeignIgnored) ? 0 : foreign.cpu_milli; }
   std::int64_t foreign_memory_mib() const { return planted(Bug::kForeignIgnored) ? 0 : foreign.memory_mib; }
   // What an exclusive job is charged: all that others do not use.

@@ -31,6 +31,7 @@ void State::install_node(NodeState& node) {
   node.nominated_cpu_milli = 0;
   node.nominated_memory_mib = 0;
   node.holders = 0;
+  node.exclusive = 0;
   node.tenants.clear();
   node.gpus.clear();
   for (const Gpu& gpu : node.spec.gpus) {
@@ -335,6 +336,11 @@ void State::bind_task(const JobState& job, const TaskPlacement& placement, int s
     use.bound += sign * amount;
     BERTH_CHECK(use.bound >= 0);
   });
+  if (job.spec.exclusive) {
+    node.exclusive += sign;
+    for (GpuSlot& gpu : node.gpus) gpu.kept = node.exclusive > 0;
+    for (const std::uint8_t index : placement.gpus) node.gpus[index].kept = false;
+  }
   for (const std::uint8_t index : placement.gpus) {
     GpuSlot& gpu = node.gpus[index];
     gpu.free_milli = static_cast<std::int16_t>(gpu.free_milli - sign * placement.gpu_milli);

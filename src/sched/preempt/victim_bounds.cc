@@ -41,6 +41,7 @@ VictimBounds::Node VictimBounds::read(NodeId id) const {
   const TaskRequirements& ask = asks_.front();
   const NodeState& node = state_.node(id);
   Node read;
+  read.exclusive = node.exclusive;
   read.cpu_milli = node.spare_cpu_milli();
   read.memory_mib = node.spare_memory_mib();
   if (!ask.class_slots.empty()) {
@@ -71,6 +72,7 @@ void VictimBounds::move(const JobState& victim, std::uint32_t first, std::uint32
   for (std::uint32_t t = first; t < end; ++t) {
     const TaskPlacement& placement = victim.attempt->tasks[t].placement;
     Node& node = at(placement.node);
+    if (victim.spec.exclusive) node.exclusive += sign;
     node.cpu_milli -= sign * placement.cpu_milli;
     node.memory_mib -= sign * placement.memory_mib;
     const Countables& names = state_.node(placement.node).spec.countables;
@@ -98,7 +100,7 @@ std::int64_t VictimBounds::slots_on(NodeId id, const Node& victim_bounds) const 
   const TaskRequest& request = ask.group.request;
   const NodeState& node = state_.node(id);
   if (!node.takes_tasks() || !ask.classes[state_.node_index().class_of(id).index()]) return 0;
-  if (!suits(ask, node)) return 0;
+  if (!suits(ask, node) || victim_bounds.exclusive > 0) return 0;
   std::int64_t slots = least_;
   if (request.cpu_milli > 0) slots = std::min(slots, victim_bounds.cpu_milli / request.cpu_milli);
   if (request.memory_mib > 0) slots = std::min(slots, victim_bounds.memory_mib / request.memory_mib);

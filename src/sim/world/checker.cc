@@ -287,6 +287,7 @@ void Checker::recount() {
 
 void Checker::install(NodeView& node) {
   node.cpu = node.memory = node.nominated_cpu = node.nominated_memory = 0;
+  node.exclusive = 0;
   node.counted.clear();
   node.nominated_counted.clear();
   for (const GpuView& gpu : node.gpus) bound_milli_ -= gpu.bound;
@@ -365,6 +366,7 @@ void Checker::bind(const JobView& job, const TaskPlacement& placement, int sign)
   node.cpu += sign * placement.cpu_milli;
   node.memory += sign * placement.memory_mib;
   count_countables(node.counted, placement, sign);
+  if (job.spec.exclusive) node.exclusive += sign;
   for (const std::uint8_t index : placement.gpus) {
     GpuView& gpu = node.gpus[index];
     gpu.bound += sign * placement.gpu_milli;

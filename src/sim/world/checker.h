@@ -115,6 +115,7 @@ class Checker : public Witness {
     std::map<std::string, std::int64_t> counted;            // of countables: bound
     std::map<std::string, std::int64_t> nominated_counted;  // and nominated
     ForeignUse foreign;
+    std::int32_t exclusive = 0;  // bound tasks of exclusive jobs
     std::vector<GpuView> gpus;
   };
   struct ChargeView {

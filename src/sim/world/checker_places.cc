@@ -153,6 +153,7 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
               (placement.memory_mib == 0 || node.memory + node.foreign.memory_mib <= node.spec.memory_mib),
           "P1", where + ": takes CPU or memory that others use");
   check_countables(node, placement, where);
+  require(node.exclusive <= (job.spec.exclusive ? 1 : 0), "P1", where + ": an exclusive job has the node");
   require(std::max(node.nominated_cpu, std::int64_t{0}) <= node.spec.cpu_milli, "P1",
           where + ": promises over capacity");
   check_numa(job, placement);

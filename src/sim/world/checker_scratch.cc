@@ -280,6 +280,7 @@ std::int64_t Checker::slots(const JobView& job, const NodeView& node, std::uint3
                             const Removable::Node& away) const {
   const TaskGroup& group = job.spec.groups.front();
   if (node.status != NodeStatus::kReady || node.cordoned || node.maintained > 0 || closed_to(job, node)) return 0;
+  if (node.exclusive > 0) return 0;
   if (!is_allowed(group, node.spec) || (!group.pool.empty() && group.pool != node.spec.pool)) return 0;
   if (!may_use_pool(job, node.spec.pool)) return 0;
   if (!group.image.empty() && !node.spec.containers) return 0;
