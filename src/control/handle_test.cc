@@ -321,7 +321,7 @@ TEST_CASE_FIXTURE(HandDrivenFleet,
   CHECK_EQ(known.available_countable(0), 8);
   CHECK_EQ(known.gpus[6].available_milli(), 0);
   CHECK(known.gpus[6].healthy);
-  CHECK_EQ(state.capacity()[kDimGpu], 8 * kMilli);  // it is there, whoever uses it
+  CHECK_EQ(state.capacity()[kDimGpu], 8 * kMilli);  // foreign use leaves the capacity as it is
   std::swap(spec.gpus[0], spec.gpus[7]);
   command(RegisterNode{spec, {0, 0, {"n1-7"}, {}}});
   CHECK_EQ(known.foreign.gpus, std::vector<std::uint8_t>{0});

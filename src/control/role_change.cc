@@ -25,7 +25,7 @@ bool has_source(const State& state, Timestamp now, const std::string& subject, c
   return token != state.tokens().end() && token->second.expires > now && subject != revoked;
 }
 
-// Returns true if somebody has the role admin at the root by one of the bindings.
+// Returns true if one of the bindings gives the role admin at the root.
 bool has_bound_admin(const State& state, Timestamp now, const std::vector<RoleBinding>& bindings,
                      const std::string& revoked) {
   return std::any_of(bindings.begin(), bindings.end(), [&](const RoleBinding& binding) {
@@ -45,12 +45,12 @@ bool has_admin_token(const State& state, Timestamp now, const std::string& block
   });
 }
 
-// Returns true if somebody can administer by these bindings or by a token of its own, without the subject that is out.
+// Returns true if one of the bindings, or a token of its own, gives the role admin at the root, without what is out.
 bool has_admin(const State& state, Timestamp now, const std::vector<RoleBinding>& bindings, const std::string& out) {
   return has_bound_admin(state, now, bindings, out) || has_admin_token(state, now, out);
 }
 
-// Refuses a change after which nobody has the role admin at the root, if somebody has it now.
+// Refuses a change that takes away the last role admin at the root.
 Result<void> check_admins(bool before, bool after) {
   if (after || !before) return {};
   return conflict(

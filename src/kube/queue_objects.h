@@ -7,7 +7,7 @@
 //    its other characters replaced, and a hash behind it.
 // 2. An object is written when what it shows differs from what the API server has: one request (server-side apply),
 //    which also makes it. At most kMostPerRound are written in a round; the others follow in the next.
-// 3. Objects are listed every Waits::list_queues_ms. One that somebody has changed is told by name and written over.
+// 3. Objects are listed every Waits::list_queues_ms. One that was changed there is told by name and written over.
 //    One whose queue is gone is deleted if berth made it (label app.kubernetes.io/managed-by), else it is told.
 // 4. Without the resource definition, or the right to write, nothing is written; whether it has come is asked again
 //    after Waits::no_queues_ms. A refusal is told once each time.

@@ -236,7 +236,7 @@ def the_policy_lets_a_cluster_live(cluster, kubeconfig):
                      "schedulerName": "default-scheduler", "tolerations": [{"operator": "Exists"}]}
             assert not closed.refusal_of_pod(0, **debug)
             validator = {"nodeName": node, "schedulerName": "default-scheduler"}  # its runWorkload: a GPU on a node that it names
-            closed.label("gpu-operator")  # nor where somebody closes it
+            closed.label("gpu-operator")  # nor where it is closed
             cluster.kubectl("create", "serviceaccount", "validator", "-n", "gpu-operator")
             cluster.kubectl("create", "rolebinding", "validator", "-n", "gpu-operator", "--clusterrole=edit",
                             "--serviceaccount=gpu-operator:validator")

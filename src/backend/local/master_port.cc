@@ -23,7 +23,7 @@ constexpr std::size_t kLargestPortFile = 16;
 // servers do, it passes over connections that have ended.
 std::optional<int> try_to_listen(int family, int port) {
   const executor::Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.is_open()) return port;  // a machine without this family has nobody who listens there
+  if (!socket.is_open()) return port;  // without this family nothing can listen there
   const int yes = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   sockaddr_storage address{};
@@ -48,7 +48,7 @@ std::optional<int> try_to_listen(int family, int port) {
   return ntohs(reinterpret_cast<sockaddr_in&>(address).sin_port);
 }
 
-// One of those that the kernel gives to whoever asks for none: no gang has one of them from the control plane.
+// Returns a free port of the range that the kernel takes from for port 0: the control plane gives no gang one of it.
 std::optional<int> find_free_port() {
   constexpr int kTries = 20;
   for (int tries = 0; tries < kTries; ++tries) {

@@ -13,7 +13,7 @@
 namespace berth::backend {
 namespace {
 
-// Somebody who listens on loopback, as a job does.
+// A listening socket on loopback, as a job has.
 struct Squatter {
   executor::Descriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   int port = 0;
@@ -47,7 +47,7 @@ StartTask task_of_gang(int port) {
 
 }  // namespace
 
-TEST_CASE("a MASTER_PORT that somebody listens on is another one, the same for each task of the attempt") {
+TEST_CASE("a MASTER_PORT in use is replaced by a free one, the same for each task of the attempt") {
   const PortDirectory directory;
   const Squatter squatter;
   CHECK_FALSE(is_free_port(squatter.port));
