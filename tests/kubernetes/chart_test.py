@@ -45,6 +45,7 @@ TLS = {"tls": {"secretName": "t"}}
 EFFECTS = {
     "image.repository": ({"image": {"repository": "r.example.com/b"}}, "image: r.example.com/b:latest"),
     "image.tag": ({"image": {"tag": "7"}}, "image: berth:7"),
+    "image.digest": ({"image": {"digest": "sha256:" + "a" * 64}}, "image: berth:latest@sha256:aaaa"),
     "image.pullPolicy": ({"image": {"pullPolicy": "Always"}}, "imagePullPolicy: Always"),
     "imagePullSecrets": ({"imagePullSecrets": [{"name": "pull"}]}, 'imagePullSecrets: [{"name":"pull"}]'),
     "config": ({"config": {"cluster": "x", "queues": {"ml": {}}}}, "    cluster: x\n    queues:\n      ml: {}"),

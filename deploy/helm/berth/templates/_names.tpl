@@ -76,8 +76,13 @@ fsGroupChangePolicy: OnRootMismatch
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
+{{/* A packed chart knows the digest of the image that was made with it; a tag of one's own is another image. */}}
 {{- define "berth.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- $digest := .Values.image.digest -}}
+{{- if not (or $digest .Values.image.tag) -}}
+{{- $digest = index (.Chart.Annotations | default dict) "berth.dev/image-digest" -}}
+{{- end -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with $digest }}@{{ . }}{{ end }}
 {{- end }}
 
 {{/* The files that the chart writes, each with its name; the same for the server and for the check before an upgrade. */}}
