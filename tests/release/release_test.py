@@ -2,7 +2,9 @@
 """What tools/release packs, used as an operator would, without a network: the bundle installs berth into a clean Debian 12 (made by
 debootstrap, below chroot), and its image runs with a read-only root, as its own user (runc).
 
-    release_test.py [--build FOLDER] [NAME...]    --build: packs what is built there, and does not build a release
+    release_test.py [--build FOLDER] [--packed FOLDER] [NAME...]
+
+With --build it packs what is built there, and builds no release; with --packed it takes the files of a tools/release that has run.
 
 Needs root, debootstrap, runc and skopeo; what is missing is said, and the exit code is 77. The first run downloads 60 MB for the
 clean Debian, which is kept in ${XDG_CACHE_HOME:-~/.cache}/berth-test."""
@@ -24,7 +26,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, "tests", "e2e"), os.path.join(ROOT, "tools")]
 sys.dont_write_bytecode = True
 
-from patience import eventually, stretched  # noqa: E402 (the folder is put there above)
+from debian import NotToBeHad, fetched  # noqa: E402 (the folder is put there above)
+from patience import eventually, stretched  # noqa: E402 (and this)
 
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "berth-test")
 NEEDED = ("debootstrap", "runc", "skopeo", "unshare", "dpkg-deb", "dpkg-shlibdeps")
@@ -80,9 +83,9 @@ class Debian:
 class Release:
     """The files of tools/release, and the bundle unpacked."""
 
-    def __init__(self, build, folder):
+    def __init__(self, build, packed, folder):
         self.folder, self.build = folder, build
-        self.out = self.pack("first")
+        self.out = packed or self.pack("first")
         with tarfile.open(self.file(".tar", "bundle")) as archive:
             archive.extractall(folder)
         self.bundle = self.file(".tar", "bundle").replace(self.out, folder).removesuffix(".tar")
@@ -183,7 +186,7 @@ def an_upgrade_keeps_what_is_there_and_the_way_back_is_refused(release):
     debian.run("dpkg", "-i", newer.removeprefix(debian.root))
     assert debian.version() == "9.0.0" and log() == before
     assert debian.text("/etc/berth/cluster.yaml") == changed, "a changed conffile is kept"
-    assert "berth --version" and debian.run("berth", "--version").startswith("berth")
+    assert debian.run("berth", "--version").startswith("berth")
     serve(debian)
     before = log()
 
@@ -273,14 +276,42 @@ def the_image_serves_with_a_read_only_root(release):
                 container.wait(timeout=stretched(60))
 
 
+def the_bundle_gives_the_image_to_a_node_without_a_network(release):
+    """containerd has it under the name of the chart's image, by tag and by digest."""
+    try:
+        programs = fetched(["containerd", "runc"])
+    except NotToBeHad as problem:
+        print(f"SKIPPED: containerd cannot be had: {problem}")
+        return
+    folder = tempfile.mkdtemp(dir=release.folder)
+    socket = f"{folder}/containerd.sock"
+    with open(f"{folder}/config.toml", "w") as file:
+        file.write(f'version = 2\nroot = "{folder}/root"\nstate = "{folder}/state"\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n'
+                   f'[grpc]\naddress = "{socket}"\n[ttrpc]\naddress = "{folder}/ttrpc.sock"\n')
+    with open(f"{folder}/log", "w") as log:
+        server = subprocess.Popen(["unshare", "--net", f"{programs}/usr/bin/containerd", "-c", f"{folder}/config.toml"], stdout=log, stderr=log,
+                                  env={**os.environ, "PATH": f"{programs}/usr/bin:{programs}/usr/sbin:{os.environ['PATH']}"})
+    try:
+        ctr = [f"{programs}/usr/bin/ctr", "-a", socket]
+        eventually(lambda: open(f"{folder}/log").read(), lambda: subprocess.run([*ctr, "version"], capture_output=True, check=False).returncode == 0)
+        run("unshare", "--net", f"{release.bundle}/install", "image", *ctr)
+        digest = json.loads(run("skopeo", "inspect", f"oci-archive:{release.file('.tar', 'image')}"))["Digest"]
+        names = run(*ctr, "-n", "k8s.io", "images", "ls", "-q").split()
+        assert names == [f"docker.io/library/berth:{release.version.replace('~', '-')}", f"docker.io/library/berth@{digest}"], names
+    finally:
+        server.terminate()
+        server.wait(timeout=stretched(60))
+
+
 CASES = [it_is_packed_the_same_twice, the_bundle_installs_the_package_without_a_network,
          an_upgrade_keeps_what_is_there_and_the_way_back_is_refused, a_removal_keeps_the_log_and_a_purge_does_not,
-         the_image_serves_with_a_read_only_root]
+         the_image_serves_with_a_read_only_root, the_bundle_gives_the_image_to_a_node_without_a_network]
 
 
 def main():
     parser = argparse.ArgumentParser(description="see the top of the file")
     parser.add_argument("--build", metavar="FOLDER")
+    parser.add_argument("--packed", metavar="FOLDER")
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
     missing = [name for name in NEEDED if not shutil.which(name)]
@@ -292,7 +323,7 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        release = Release(given.build, folder)
+        release = Release(given.build, given.packed, folder)
         for case in chosen:
             try:
                 case(release)

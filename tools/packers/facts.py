@@ -148,11 +148,11 @@ def read_by_the_compiler(build, targets):
     return paths
 
 
-def compiled_packages(paths, dynamic):
+def compiled_packages(paths):
+    """Inline functions and templates of a header are compiled into the program; those of the kernel and the C library are interfaces."""
     parts = by_package(paths, "static")
-    sources = {part.source for part in dynamic}
     for part in parts:
-        if part.source in sources or part.name == "linux-libc-dev":
+        if part.source in ("linux", "glibc"):
             part.how = "build"
     return parts
 
@@ -197,6 +197,6 @@ def shared_library_dependencies(programs, scratch):
 def gathered(root, build, programs, scratch):
     """The facts of the programs that `build` has made."""
     dynamic = by_package(sorted({path for program in programs for path in linked_libraries(program)}), "dynamic")
-    compiled = compiled_packages(read_by_the_compiler(build, [os.path.basename(one) for one in programs]), dynamic)
+    compiled = compiled_packages(read_by_the_compiler(build, [os.path.basename(one) for one in programs]))
     return Facts(**of_commit(root), architecture=output_of("dpkg", "--print-architecture").strip(),
                  depends=shared_library_dependencies(programs, scratch), parts=[*dynamic, *compiled, *page_packages(root)])
