@@ -52,7 +52,7 @@ def made(folder):
     debian.pack(ROOT, FACTS, programs, sbom.notices(FACTS), bill, path["deb"])
     path["digest"] = image.pack(FACTS, image.layers_of(root), path["image.tar"])
     chart.pack(ROOT, FACTS, path["digest"], path["chart.tgz"])
-    bundle.pack(ROOT, FACTS, [path["image.tar"], path["chart.tgz"], path["sbom.json"]], debs, path["bundle.tar"])
+    bundle.pack(ROOT, FACTS, path["digest"], [path["image.tar"], path["chart.tgz"], path["sbom.json"]], debs, path["bundle.tar"])
     return path
 
 
@@ -71,6 +71,15 @@ def the_same_facts_give_the_same_bytes(first, folder):
     for what in ("deb", "image.tar", "chart.tgz", "sbom.json", "bundle.tar"):
         one, other = content(first[what]), content(second[what])
         assert one == other, f"{what}: {len(one)} and {len(other)} bytes differ"
+    # What the same process would do twice alike, and another one not: the time in gzip's header, the order of entries.
+    with tarfile.open(first["image.tar"]) as archive:
+        blobs = [archive.extractfile(one).read() for one in archive.getmembers() if one.isfile()]
+    layers = [blob for blob in blobs if blob.startswith(b"\x1f\x8b")]
+    assert len(layers) == 2
+    for zipped in [content(first["chart.tgz"]), *layers]:
+        assert zipped[4:8] == bytes(4), "gzip's header has no time"
+        names = tarfile.open(fileobj=io.BytesIO(gzip.decompress(zipped))).getnames()
+        assert names == sorted(names), names
 
 
 def the_debian_package_is_what_dpkg_expects(first, folder):
@@ -167,6 +176,8 @@ def the_bundle_knows_when_it_was_changed(first, folder):
     assert there - listed == {"SHA256SUMS"}, there ^ listed
     assert {"INSTALL.md", "install", "version", "debs/Packages", "manifests/berth.yaml"} <= there, there
     assert content(os.path.join(top, "version")).decode().strip() == FACTS.debian_version
+    manifest = content(os.path.join(top, "manifests/berth.yaml")).decode()
+    assert f"image: berth:{FACTS.tag}@{first['digest']}\n" in manifest and "berth:latest" not in manifest
     with open(os.path.join(top, "manifests/berth.yaml"), "a") as file:
         file.write("changed")
     assert check().returncode == 1 and "nothing was changed" in check().stderr

@@ -17,12 +17,23 @@ def sums(contents):
     return "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(contents.items())).encode()
 
 
-def pack(root, facts, files, debs, target):
-    """`files` are the paths of image, chart and bill of materials; `debs` is the folder with the package and what it needs."""
+def manifests(root, facts, digest):
+    """The plain manifests with the image of this release, which has no tag `latest` where the bundle gives it to a node."""
+    entries = [entry for entry in entries_below(os.path.join(root, "deploy/kubernetes"), "manifests/") if entry.name.endswith(".yaml")]
+    named = f"image: berth:{facts.tag}@{digest}".encode()
+    for entry in entries:
+        entry.content = entry.content.replace(b"image: berth:latest", named)
+    assert any(named in entry.content for entry in entries), "no manifest has the image berth:latest"
+    return entries
+
+
+def pack(root, facts, digest, files, debs, target):
+    """`digest` is that of the image; `files` are the paths of image, chart and bill of materials; `debs` is the folder with the
+    package and what it needs."""
     name = os.path.basename(target).removesuffix(".tar")
     entries = entries_below(debs, "debs/") + [Entry("debs/Packages", index_of(debs))]
     entries += entries_below(os.path.join(root, "deploy/bundle"))
-    entries += [entry for entry in entries_below(os.path.join(root, "deploy/kubernetes"), "manifests/") if entry.name.endswith(".yaml")]
+    entries += manifests(root, facts, digest)
     for path in files:
         with open(path, "rb") as file:
             entries.append(Entry(os.path.basename(path), file.read()))

@@ -3,6 +3,7 @@ import os
 import re
 
 from packers.archive import Entry, entries_below, tar, zipped
+from packers.debian import content_of
 
 
 def replaced(text, pattern, by):
@@ -19,6 +20,6 @@ def pack(root, facts, digest, target):
             text = replaced(text, r"^appVersion: .*$", f'appVersion: "{facts.tag}"')
             text += f"annotations:\n  berth.dev/image-digest: {digest}\n"
             entry.content = text.encode()
-    entries.append(Entry("berth/LICENSE", open(os.path.join(root, "LICENSE"), "rb").read()))
+    entries.append(Entry("berth/LICENSE", content_of(root, "LICENSE")))
     with open(target, "wb") as file:
         file.write(zipped(tar(entries, facts.epoch)))
