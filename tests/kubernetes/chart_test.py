@@ -8,6 +8,7 @@ import filecmp
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -135,6 +136,18 @@ def the_plain_manifests_are_those_of_the_chart(cluster, kubeconfig):
         assert sorted([*listed, "job-namespaces.yaml"]) == sorted(made), (listed, made)
         differ = [name for name in made if not filecmp.cmp(os.path.join(folder, name), os.path.join(DEPLOY, name), shallow=False)]
         assert not differ, f"run deploy/helm/render: {differ} in deploy/kubernetes differ from what the chart makes"
+
+
+def a_packed_chart_names_its_image_by_digest(cluster, kubeconfig):
+    """As tools/packers/chart.py writes it; a tag or a digest of one's own is another image."""
+    packed, digest = cluster.path("packed"), "sha256:" + "b" * 64
+    shutil.copytree(CHART, packed)
+    with open(os.path.join(packed, "Chart.yaml"), "a") as file:
+        file.write(f"annotations:\n  berth.dev/image-digest: {digest}\n")
+    for given, image in (((), f"image: berth:latest@{digest}\n"), (("image.repository=r.example.com/b",), f"image: r.example.com/b:latest@{digest}\n"),
+                         (("image.tag=7",), "image: berth:7\n"), (("image.digest=sha256:" + "c" * 64,), f"image: berth:latest@sha256:{'c' * 64}\n")):
+        made = helm("template", "berth", packed, *(word for one in given for word in ("--set-string", one)))
+        assert made.count(image) == made.count("image: "), (given, [line for line in made.splitlines() if "image: " in line])
 
 
 def what_cannot_be_is_said(cluster, kubeconfig):
@@ -480,7 +493,7 @@ def helm_installs_upgrades_and_removes(cluster, kubeconfig):
         helm("uninstall", "berth", "--namespace", "berth", "--wait", kubeconfig=cluster.admin)
 
 
-CASES = [the_plain_manifests_are_those_of_the_chart, what_cannot_be_is_said, each_value_has_its_effect,
+CASES = [the_plain_manifests_are_those_of_the_chart, a_packed_chart_names_its_image_by_digest, what_cannot_be_is_said, each_value_has_its_effect,
          each_flag_of_the_server_that_takes_a_file_has_a_value, what_the_chart_makes_is_what_berth_reads, berth_schedules_with_the_account_of_the_chart,
          all_options_are_taken, gpus_are_kept_for_berth_where_the_selector_says, helm_installs_upgrades_and_removes]
 

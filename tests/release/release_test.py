@@ -36,6 +36,10 @@ SPDX = "requirements-spdx.txt"
 ALONE = ["unshare", "--net", "--mount", "--pid", "--fork"]  # no network: not even a loopback that is up
 
 
+class Skipped(Exception):
+    """This machine lacks what a case takes; the message says what."""
+
+
 def run(*command, code=0, environment=None, **options):
     """What a command printed, errors included; it must end with `code`, unless that is None."""
     done = subprocess.run(command, text=True, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -144,15 +148,18 @@ def the_bundle_installs_the_package_without_a_network(release):
     assert "no mistakes" in debian.run("berth", "check", "/etc/berth/cluster.yaml")
     for page in ("run-a-cluster.md", "copyright", "third-party.txt", "berth.spdx.json", "examples/cluster.yaml"):
         assert os.path.getsize(debian.path("/usr/share/doc/berth/" + page)) > 100, page
-    if shutil.which("systemd-analyze"):
-        for unit in ("berth", "berth-kubernetes"):
-            said = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", f"--root={debian.root}", f"{unit}.service")
-            assert f"{unit}.service" not in said, said
-    else:
-        print("SKIPPED: the units are not verified: there is no systemd-analyze")
     again = debian.run("/bundle/install", "package")
     assert "already the newest version" in again and "0 upgraded, 0 newly installed" in again, again
     debian.run("berth", "check", "/usr/share/doc/berth/examples/cluster.yaml")
+
+
+def systemd_reads_the_units(release):
+    if not shutil.which("systemd-analyze"):
+        raise Skipped("there is no systemd-analyze here, so the units are not verified: apt-get install systemd")
+    debian = installed(release)
+    for unit in ("berth", "berth-kubernetes"):
+        said = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", f"--root={debian.root}", f"{unit}.service")
+        assert f"{unit}.service" not in said, said
 
 
 def serve(debian):
@@ -284,8 +291,7 @@ def the_bundle_gives_the_image_to_a_node_without_a_network(release):
     try:
         programs = fetched(["containerd", "runc"])
     except NotToBeHad as problem:
-        print(f"SKIPPED: containerd cannot be had: {problem}")
-        return
+        raise Skipped(f"containerd cannot be had: {problem}") from None
     folder = tempfile.mkdtemp(dir=release.folder)
     socket = f"{folder}/containerd.sock"
     with open(f"{folder}/config.toml", "w") as file:
@@ -312,7 +318,7 @@ def the_bill_of_materials_is_valid(release):
         try:
             pypi.make(pypi.venv(SPDX), SPDX)  # says why, where it cannot
         except SystemExit:
-            return
+            raise Skipped("the tools of SPDX cannot be had") from None
     path = release.file(".spdx.json")
     run(pypi.program("pyspdxtools", SPDX), "-i", path)
     with open(path) as file:
@@ -326,7 +332,7 @@ def the_bill_of_materials_is_valid(release):
     assert {"libc6", "libssl3", "libsqlite3-0", "libcurl4", "libboost1.81-dev", "libcli11-dev", "svelte", "uplot"} <= names, names
 
 
-CASES = [it_is_packed_the_same_twice, the_bundle_installs_the_package_without_a_network,
+CASES = [it_is_packed_the_same_twice, the_bundle_installs_the_package_without_a_network, systemd_reads_the_units,
          an_upgrade_keeps_what_is_there_and_the_way_back_is_refused, a_removal_keeps_the_log_and_a_purge_does_not,
          the_image_serves_with_a_read_only_root, the_bundle_gives_the_image_to_a_node_without_a_network,
          the_bill_of_materials_is_valid]
@@ -344,7 +350,7 @@ def main():
               + (f"these programs: apt-get install {' '.join(missing)}" if missing else "this user is not root"))
         return 77
     chosen = [case for case in CASES if not given.names or any(name in case.__name__ for name in given.names)]
-    failed = 0
+    failed = skipped = 0
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         release = Release(given.build, given.packed, folder)
@@ -352,10 +358,13 @@ def main():
             try:
                 case(release)
                 print(f"passed: {case.__name__.replace('_', ' ')}", flush=True)
+            except Skipped as why:
+                skipped += 1
+                print(f"skipped: {case.__name__.replace('_', ' ')}: {why}", flush=True)
             except (AssertionError, OSError, subprocess.SubprocessError):
                 failed += 1
                 print(f"FAILED: {case.__name__.replace('_', ' ')}\n{traceback.format_exc()}", flush=True)
-    print(f"{len(chosen) - failed} passed, {failed} failed")
+    print(f"{len(chosen) - failed - skipped} passed, {failed} failed, {skipped} skipped")
     return bool(failed)
 
 
