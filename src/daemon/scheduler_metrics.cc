@@ -144,6 +144,10 @@ void SchedulerMetrics::on(const AttemptShrunk& event, const State& before, Times
   ++queue_of(*before.job(event.job)).shrunk;
 }
 
+void SchedulerMetrics::on(const TaskExited& event, const State& before, Timestamp) {
+  if (event.reason == ExitReason::kOutOfMemory) ++class_of(*before.job(event.job)).out_of_memory;
+}
+
 void SchedulerMetrics::on(const StopBegan& event, const State& before, Timestamp now) {
   if (event.keep > 0) return;  // an elastic gang scales down and runs on
   const JobState& job = *before.job(event.job);
@@ -232,6 +236,8 @@ void SchedulerMetrics::add_jobs(Exposition& out) const {
   add("berth_submitted_jobs_total", "Jobs that were accepted.", &ClassCounts::submitted);
   add("berth_started_attempts_total", "Starts of jobs, first ones and restarts.", &ClassCounts::started);
   add("berth_restarts_total", "Starts of jobs that had run before.", &ClassCounts::restarts);
+  add("berth_out_of_memory_tasks_total", "Tasks that were killed because they used more memory than they have.",
+      &ClassCounts::out_of_memory);
   add_by_outcome("berth_ended_attempts_total", "Attempts that ended, by how.", &ClassCounts::ended);
   add_by_outcome("berth_finished_jobs_total", "Jobs that are over for good, by how.", &ClassCounts::finished);
 }

@@ -56,6 +56,7 @@ class SchedulerMetrics {
     std::uint64_t submitted = 0;
     std::uint64_t started = 0;
     std::uint64_t restarts = 0;
+    std::uint64_t out_of_memory = 0;  // tasks
     Counts<Outcome> ended{};     // attempts
     Counts<Outcome> finished{};  // jobs
     telemetry::Histogram wait_ms;
@@ -88,6 +89,7 @@ class SchedulerMetrics {
   void on(const AttemptStarted& event, const state::State& before, Timestamp now);
   void on(const AttemptGrown& event, const state::State& before, Timestamp now);
   void on(const AttemptShrunk& event, const state::State& before, Timestamp now);
+  void on(const TaskExited& event, const state::State& before, Timestamp now);
   void on(const StopBegan& event, const state::State& before, Timestamp now);
   void on(const StopCancelled& event, const state::State& before, Timestamp now);
   void on(const CheckpointReported& event, const state::State& before, Timestamp now);

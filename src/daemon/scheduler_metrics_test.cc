@@ -48,6 +48,17 @@ TEST_CASE("a job's life is counted by queue and class") {
   CHECK_EQ(story[of("berth_submitted_jobs_total", "b", "class=\"dev\"")], "1");
 }
 
+TEST_CASE("a task that used more memory than it has is counted, a failed one is not") {
+  MetricsStory story;
+  const JobId failed = story.submit("a", 8);
+  story.exit(failed, 3);
+  CHECK_EQ(story[of_class("berth_out_of_memory_tasks_total", "a")], "0");
+  const JobId killed = story.submit("a", 8);
+  story.run(ReportTaskExited{{killed, 1, 0, 1, ExitReason::kOutOfMemory, 137, ""}});
+  CHECK_EQ(story[of_class("berth_out_of_memory_tasks_total", "a")], "1");
+  CHECK_EQ(story[of_class("berth_finished_jobs_total", "a", "outcome=\"failed\"")], "2");
+}
+
 TEST_CASE("leaves are counted from the moment on at which they are there, before any job") {
   MetricsStory story;
   const std::string evictions = "berth_evictions_total";

@@ -356,8 +356,9 @@ def documents_name_what_is_served_and_all_of_it(world):
             found = set(re.findall(r"\bberth_[a-z0-9_]*[a-z0-9]\b", re.sub(r"\bberth_[a-z_]*\*", "", text)))
         return {re.sub("_(bucket|sum|count)$", "", name) if name not in families else name for name in found}
     assert named("docs/metrics.md") == set(families), named("docs/metrics.md") ^ set(families)
-    rules = named("examples/prometheus/berth-rules.yml")
-    assert len(rules) > 10 and rules <= set(families), rules - set(families)
+    for used in ("examples/prometheus/berth-rules.yml", "deploy/helm/berth/dashboards/berth-fleet.json"):
+        names = named(used)
+        assert len(names) > 10 and names <= set(families), (used, names - set(families))
 
 
 def counters_begin_at_zero_with_the_server_and_gauges_go_on(world):

@@ -37,7 +37,7 @@ OPTIONS = {
     "ingress": {"enabled": True, "className": "nginx", "host": "berth.example.com", "tlsSecretName": "berth-example-com",
                 "annotations": {"nginx.ingress.kubernetes.io/backend-protocol": "HTTPS"}},
     "networkPolicy": {"from": [{"namespaceSelector": {}}]},
-    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}, "dashboard": {"enabled": True},
     "admissionPolicy": {"namespaceSelector": {"matchLabels": {"team": "closed"}}, "exempt": {"users": ["system:serviceaccount:ops:tool"]}},
     "volume": {"size": "5Gi", "storageClassName": "fast"}, "nodeSelector": {"pool": "system"},
     "tolerations": [{"key": "system", "operator": "Exists"}]}
@@ -77,6 +77,8 @@ EFFECTS = {
     "networkPolicy.enabled": ({"networkPolicy": {"enabled": False}}, ("kind: NetworkPolicy",)),
     "networkPolicy.from": ({**TLS, "networkPolicy": {"from": [{"podSelector": {}}]}}, 'from: [{"podSelector":{}}]'),
     "networkPolicy.egressPorts": ({"networkPolicy": {"egressPorts": [8443]}}, "- {port: 8443, protocol: TCP}"),
+    "dashboard.enabled": ({"dashboard": {"enabled": True}}, "name: berth-dashboard"),
+    "dashboard.labels": ({"dashboard": {"enabled": True, "labels": {"board": "x"}}}, '"board":"x"'),
     "serviceMonitor.enabled": ({**TLS, "serviceMonitor": {"enabled": True}}, "kind: ServiceMonitor"),
     "serviceMonitor.interval": ({**TLS, "serviceMonitor": {"enabled": True, "interval": "9s"}}, "interval: 9s"),
     "serviceMonitor.tokenSecret.name": ({**TLS, "serviceMonitor": {"enabled": True, "tokenSecret": {"name": "n"}}}, "{name: n, key: token}"),
