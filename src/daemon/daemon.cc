@@ -306,6 +306,7 @@ class Daemon::Impl {
     local.users = std::move(users_);
     local.job_variables = [this](const TaskKey& key) { return identities_->variables_of(key); };
     local.output_kept = words_of(options_.keep_finished);
+    if (directory_lock_) local.server = machine_.node.machine;
     backend_ = backend::make_local_backend(std::move(local));
     return {};
   }
