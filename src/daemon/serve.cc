@@ -202,9 +202,7 @@ void add_common_flags(CLI::App& app, Flags& flags) {
 }
 
 int report(const Error& error) {
-  const bool has_advice = error.message.find("Restore") != std::string::npos;
-  const char* advice = error.code == ErrorCode::kCorrupt && !has_advice ? ". Restore a backup (docs/store.md)" : "";
-  std::fprintf(stderr, "berth: %s%s\n", error.message.c_str(), advice);
+  std::fprintf(stderr, "berth: %s\n", error.message.c_str());
   return exit_code_of(error.code);
 }
 
