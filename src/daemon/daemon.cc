@@ -439,7 +439,7 @@ class Daemon::Impl {
     facts.log_end_known = log_->warnings().empty();
     audit_desk_ = std::make_unique<AuditDesk>(inbox_, clock_);
     service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, *audit_desk_,
-                                               sampler_.get(), *identities_, std::move(facts));
+                                               sampler_.get(), *identities_, std::move(facts), options_.day_limit);
     gatekeeper_ = std::make_unique<Gatekeeper>(options_.rate_limit, options_.address_rate_limit, clock_);
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
