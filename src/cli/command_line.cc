@@ -823,6 +823,7 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--url", "URL", "this server as others reach it"},
     ElsewhereFlag{"serve dev", "--rate-limit", "N/N", "requests of each subject, per second and at once"},
     ElsewhereFlag{"serve dev", "--rate-limit-unknown", "N/N", "and of each address without a good token"},
+    ElsewhereFlag{"serve dev", "--day-limit", "SIZE", "what the requests of each subject may write in a day"},
     ElsewhereFlag{"serve dev", "--keep-finished", "TIME", "how long finished jobs' output is kept"},
     ElsewhereFlag{"serve dev", "--keep-finished-size", "SIZE", "how much of it in all"},
     ElsewhereFlag{"serve dev", "--max-downtime", "TIME", "a clock further ahead at start is not believed"},

@@ -174,6 +174,7 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
   start.memory_mib = placement.memory_mib;
   start.countables = placement.countables;
   start.source = job.spec.source;
+  start.family = job.parent;
   start.time_limit_ms = checked_multiply(job.spec.time_limit_s, 1000);
   start.grace_ms = state.grace_ms(job);
   start.stop_signal = job.spec.checkpoint.signal;

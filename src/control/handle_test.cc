@@ -59,9 +59,9 @@ TEST_CASE("a submission is refused with all its mistakes, and a name that is nea
   REQUIRE_FALSE(refused);
   CHECK_EQ(refused.error().message,
            "queue: no such queue 'reserch'; did you mean 'research'?\n"
-           "gpu_models: no such GPU model 'H10'; did you mean 'H100'? known: H100\n"
            "retries must be between 0 and 1000\n"
            "ports: 0 is no port; give one from 1 to 65535\n"
+           "gpu_models: no such GPU model 'H10'; did you mean 'H100'? known: H100\n"
            "priority: no such class 'hurry'; known: production, training, dev");
   spec = HandDrivenFleet::job("research", 1);
   spec.groups.front().env = {{"A\nB=", "x"}};

@@ -5,11 +5,12 @@
 
 #include "base/result.h"
 #include "model/job.h"
+#include "model/job_check.h"
 #include "state/state.h"
 
 namespace berth::control {
 
-inline constexpr std::int64_t kMaxSeconds = 366LL * 86'400;
+using berth::kMaxSeconds;
 
 // Returns an error, with a line for each mistake, if the submission is malformed or refers to something that the
 // configuration or the nodes do not have: a queue, pool, GPU model or topology level, or containers. A request that is

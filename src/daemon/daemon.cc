@@ -54,6 +54,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kStopGrace{2000};
 
+// The error of a log that cannot be served, with what to do where it is damaged.
+Error error_of_log(Error error) {
+  if (error.code == ErrorCode::kCorrupt) error.message += ". Restore a backup (docs/store.md)";
+  return error;
+}
+
 // Ends the process as soon as damage is found: nothing may be built on a damaged log.
 [[noreturn]] void end_for_damage(const std::string& data_dir, const Error& damage) {
   note_damage(data_dir, damage);
@@ -161,13 +167,13 @@ class Daemon::Impl {
     store::SqliteOptions store_options;
     store_options.fsync_delay_ms = options_.fsync_delay_ms;
     auto opened = store::SqliteLog::open(options_.data_dir, store_options);
-    if (!opened) return opened.error();
+    if (!opened) return error_of_log(opened.error());
     log_ = std::move(*opened);
-    if (auto sound = check_noted_damage(options_.data_dir); !sound) return sound;
+    if (auto sound = check_noted_damage(options_.data_dir); !sound) return error_of_log(sound.error());
     auto epoch = log_->take_epoch();
-    if (!epoch) return epoch.error();
+    if (!epoch) return error_of_log(epoch.error());
     auto recovered = recover(*log_, options_.checkpoint_every);
-    if (!recovered) return recovered.error();
+    if (!recovered) return error_of_log(recovered.error());
     reader_ = std::move(recovered->reader);
     clock_.begin(options_.data_dir, recovered->state.now(), options_.max_downtime_s * 1000);
     auto identities = JobIdentityDesk::open(options_.data_dir, options_.url, *reader_, clock_);
@@ -300,6 +306,7 @@ class Daemon::Impl {
     local.node = machine_.node;
     local.former = former_nodes(state, machine_.node);
     local.data_dir = options_.data_dir;
+    if (directory_lock_) local.server = machine_.node.machine;
     local.supervisor = options_.supervisor;
     if (auto ok = open_to_tasks(config); !ok) return ok;
     if (std::string note = users_.note(); !note.empty()) notes_.push_back(std::move(note));
@@ -432,7 +439,7 @@ class Daemon::Impl {
     facts.log_end_known = log_->warnings().empty();
     audit_desk_ = std::make_unique<AuditDesk>(inbox_, clock_);
     service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, *audit_desk_,
-                                               sampler_.get(), *identities_, std::move(facts));
+                                               sampler_.get(), *identities_, std::move(facts), options_.day_limit);
     gatekeeper_ = std::make_unique<Gatekeeper>(options_.rate_limit, options_.address_rate_limit, clock_);
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
@@ -532,7 +539,9 @@ const std::vector<std::string>& Daemon::notes() const { return impl_->notes(); }
 api::Service& Daemon::service() { return impl_->service(); }
 void Daemon::stop() { impl_->stop(); }
 
-Result<VerifyReport> verify_directory(const std::string& data_dir) {
+namespace {
+
+Result<VerifyReport> verify_log(const std::string& data_dir) {
   auto log = store::SqliteLog::open_read_only(data_dir);
   if (!log) return log.error();
   auto chain = store::verify_chain(**log, {});
@@ -553,10 +562,6 @@ Result<VerifyReport> verify_directory(const std::string& data_dir) {
   report.history_rows = chain->history_rows;
   report.from_genesis = chain->first_seq == 1;
   report.warnings = (*log)->warnings();
-  if (auto keys = identity::OwnKeys::check(data_dir + "/signing-keys.json"); !keys) {
-    if (keys.error().code == ErrorCode::kCorrupt) return keys.error();
-    report.warnings.push_back(keys.error().message);  // another user's server may have it
-  }
   Snapshot folded;
   Seq from = chain->first_seq;
   if (!report.from_genesis) {
@@ -587,6 +592,18 @@ Result<VerifyReport> verify_directory(const std::string& data_dir) {
     return Error{ErrorCode::kCorrupt, "the recomputed state is inconsistent: " + *wrong};
   report.jobs = folded.state.jobs().size();
   report.state_digest = folded.state.digest();
+  return report;
+}
+
+}  // namespace
+
+Result<VerifyReport> verify_directory(const std::string& data_dir) {
+  auto report = verify_log(data_dir);
+  if (!report) return error_of_log(report.error());
+  if (auto keys = identity::OwnKeys::check(data_dir + "/signing-keys.json"); !keys) {
+    if (keys.error().code == ErrorCode::kCorrupt) return keys.error();
+    report->warnings.push_back(keys.error().message);  // another user's server may have it
+  }
   return report;
 }
 

@@ -36,7 +36,8 @@ struct DaemonOptions {
   std::vector<identity::Issuer> issuers;       // whose signed tokens are taken
   policy::RateLimit rate_limit = {500, 2000};  // of each subject
   policy::RateLimit address_rate_limit = {100, 1000};  // of each address, where nobody is proved
-  KeepFinished keep_finished;                          // how long output and checkpoints of finished jobs are kept
+  std::uint64_t day_limit = std::uint64_t{4} << 30U;  // bytes of the log that a subject may write in a day; 0: no limit
+  KeepFinished keep_finished;                         // how long output and checkpoints of finished jobs are kept
   std::int64_t max_downtime_s = 7 * 86'400;  // a wall clock that is further ahead after a reboot is not believed
   std::uint16_t port = 0;                    // 0: a free one
   std::string url;                           // of this server, as others reach it; empty: the address it serves on

@@ -3,7 +3,10 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <utility>
 #include <variant>
+
+#include "store/event_codec.h"
 
 namespace berth::daemon {
 
@@ -73,6 +76,19 @@ Result<void> check_disk_reserve(const std::string& directory) {
                "no job or change is taken: the disk of " + directory + " has " + std::to_string(left / kMib) +
                    " MiB left, and the last " + std::to_string(reserve / kMib) +
                    " MiB are kept for the jobs that run and for stops; free some space and try again"};
+}
+
+std::uint64_t log_cost(const Command& command) {
+  if (may_use_reserve(command)) return 0;
+  const auto* submitted = std::get_if<SubmitJob>(&command);
+  if (submitted == nullptr) return kBytesOfAChange;
+  EventRecord record;
+  JobSubmitted event;
+  event.spec = submitted->spec;
+  record.event = std::move(event);
+  const std::uint64_t document = store::to_record(record, 0).payload.size();
+  const auto elements = static_cast<std::uint64_t>(std::clamp(submitted->spec.array_size, 0, kMaxArraySize));
+  return (document + kBytesOfAJob) * (elements + 1);
 }
 
 }  // namespace berth::daemon

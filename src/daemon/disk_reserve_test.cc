@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 namespace berth::daemon {
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
@@ -29,6 +31,40 @@ TEST_CASE("in the reserve users stop jobs and nothing else, and administrators c
         Command(SignalJob{JobId(1), 10, "ann"}), Command(BindRole{{"user:zoe", Role::kMember, "a"}, true, "ann"}),
         Command(BlockSubject{"user:ann", false, "op"}), Command(UndoQueueChange{"a", "ann"})})
     CHECK_FALSE(may_use_reserve(one));
+}
+
+namespace {
+
+SubmitJob job_with(std::int32_t elements, std::size_t environment = 0) {
+  SubmitJob submit;
+  submit.spec.queue = "a";
+  submit.spec.groups.resize(1);
+  submit.spec.groups.front().command = {"true"};
+  submit.spec.groups.front().env = {{"X", std::string(environment, 'x')}};
+  submit.spec.kind = elements == 0 ? JobKind::kGang : JobKind::kArray;
+  submit.spec.array_size = elements;
+  return submit;
+}
+
+}  // namespace
+
+TEST_CASE("a job costs its document and what a job writes until its end") {
+  const auto cost = log_cost(job_with(0));
+  CHECK(cost > kBytesOfAJob);
+  CHECK(cost < 2 * kBytesOfAJob);
+  CHECK(log_cost(job_with(0, 10'000)) == cost + 10'000 + 1);  // one byte more tells the length
+}
+
+TEST_CASE("an array costs what its elements will write, when it is submitted") {
+  CHECK(log_cost(job_with(1'000)) > 1'000 * kBytesOfAJob);
+  CHECK(log_cost(job_with(1'000'000, 10'000)) > 10'000'000'000U);
+}
+
+TEST_CASE("stops and what operators and jobs report cost nothing, a change a little") {
+  CHECK(log_cost(CancelJob{JobId(1), "u"}) == 0);
+  CHECK(log_cost(CordonNode{"n1", true, false, "u", 0}) == 0);
+  CHECK(log_cost(ReportCheckpoint{JobId(1), 1, 1}) == 0);
+  CHECK(log_cost(HoldJob{JobId(1), true, "u"}) == kBytesOfAChange);
 }
 
 }  // namespace berth::daemon

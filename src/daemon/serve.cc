@@ -44,6 +44,7 @@ struct Flags {
   std::string issuers_file;
   std::string rate_limit = "500/2000";
   std::string address_rate_limit = "100/1000";
+  std::string day_limit = "4GiB";
   std::string ready_file;        // gets the URL once requests are served
   bool insecure_listen = false;  // a word of earlier releases
   bool stop_jobs = false;        // end all jobs, and serve nothing
@@ -163,6 +164,11 @@ void add_common_flags(CLI::App& app, Flags& flags) {
                  "Likewise each address from which requests without a good token come")
       ->type_name("N/N")
       ->capture_default_str();
+  app.add_option(
+         "--day-limit", flags.day_limit,
+         "What the requests of each subject may write into the event log in a day (UTC), or none; over that: 403")
+      ->type_name("SIZE")
+      ->capture_default_str();
   app.add_option("--keep-finished", flags.keep_finished,
                  "How long the output and checkpoints of a finished job are kept: a time as 12h or 7d, or forever")
       ->type_name("TIME")
@@ -202,9 +208,7 @@ void add_common_flags(CLI::App& app, Flags& flags) {
 }
 
 int report(const Error& error) {
-  const bool has_advice = error.message.find("Restore") != std::string::npos;
-  const char* advice = error.code == ErrorCode::kCorrupt && !has_advice ? ". Restore a backup (docs/store.md)" : "";
-  std::fprintf(stderr, "berth: %s%s\n", error.message.c_str(), advice);
+  std::fprintf(stderr, "berth: %s\n", error.message.c_str());
   return exit_code_of(error.code);
 }
 
@@ -272,6 +276,12 @@ Result<void> read_rate_limits(Flags& flags) {
   if (!addresses) return invalid("--rate-limit-unknown: " + addresses.error().message);
   flags.daemon.rate_limit = *subjects;
   flags.daemon.address_rate_limit = *addresses;
+  flags.daemon.day_limit = 0;
+  if (flags.day_limit == "none") return {};
+  const auto mib = document::parse_memory_mib(flags.day_limit);
+  if (!mib) return invalid("--day-limit: " + mib.error().message + ", or none");
+  if (*mib == 0 || *mib > kLargestKeepMib) return invalid("--day-limit: give 1MiB to 1EiB, or none");
+  flags.daemon.day_limit = static_cast<std::uint64_t>(*mib) << 20U;
   return {};
 }
 

@@ -1,5 +1,7 @@
 #include "daemon/service.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "explain/capacity/capacity.h"
 #include "explain/pending_reason.h"
 #include "explain/why.h"
+#include "model/document/quantity.h"
 #include "state/impossible.h"
 #include "store/event_codec.h"
 #include "telemetry/exposition.h"
@@ -23,6 +26,13 @@
 namespace berth::daemon {
 
 namespace {
+
+constexpr std::size_t kMostSubjectsOfDay = 16'384;
+
+std::string told_size(std::uint64_t bytes) {
+  constexpr std::uint64_t kMib = std::uint64_t{1} << 20U;
+  return document::memory_text(static_cast<std::int64_t>(bytes / kMib + (bytes % kMib == 0 ? 0 : 1)));
+}
 
 constexpr std::size_t kClassesOfMetrics = 2048;  // a scrape covers all jobs, not one page of them
 
@@ -44,7 +54,7 @@ Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
 DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
                              const LogCheck& log_check, ServerClock& clock, AuditDesk& audit_desk,
                              const GpuUtilizationSampler* sampler, api::JobIdentities& identities,
-                             api::ServerFacts facts)
+                             api::ServerFacts facts, std::uint64_t bytes_a_day)
     : inbox_(inbox),
       reader_(reader),
       log_(log),
@@ -55,6 +65,7 @@ DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log
       sampler_(sampler),
       identities_(identities),
       facts_(std::move(facts)),
+      day_limit_(bytes_a_day, kMostSubjectsOfDay),
       desk_(log),
       past_(log, *this) {}
 
@@ -66,9 +77,39 @@ void DaemonService::submit(const Origin& by, Command command, std::function<void
   if (const auto* job = std::get_if<SubmitJob>(&command)) {
     if (auto ok = backend_.check(job->spec); !ok) return answer(ok.error());
   }
-  if (inbox_.put({std::move(command), answer, false, by})) return;
-  answer(
+  const std::uint64_t bytes = by.empty() ? 0 : log_cost(command);
+  if (auto ok = take_of_day(by.subject, bytes); !ok) return answer(ok.error());
+  const auto told = [this, subject = by.subject, bytes, answer](Result<control::Reply> reply) {
+    if (!reply) give_back(subject, bytes);  // it wrote nothing
+    answer(std::move(reply));
+  };
+  if (inbox_.put({std::move(command), told, false, by})) return;
+  told(
       Error{ErrorCode::kUnavailable, "the server has too many requests waiting or is stopping; try again in a moment"});
+}
+
+Result<void> DaemonService::take_of_day(const std::string& subject, std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  const std::lock_guard lock(day_mutex_);
+  const auto taken = day_limit_.take(subject, bytes, clock_.now());
+  if (taken.ok) return {};
+  const std::string of_limit = told_size(day_limit_.limit()) + " (berth serve --day-limit)";
+  const std::string used = told_size(taken.used_bytes);
+  if (taken.first_refusal) {
+    spdlog::warn(
+        "requests of {} are refused until midnight UTC: they would write more than {} into the event log in a day",
+        subject, of_limit);
+  }
+  return Error{ErrorCode::kDenied, "requests of " + subject + " have written " + used +
+                                       " today, this one would write " + told_size(bytes) +
+                                       " in all, and a subject may write " + of_limit +
+                                       " a day. The next day begins at midnight UTC; what ends a job is still taken"};
+}
+
+void DaemonService::give_back(const std::string& subject, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  const std::lock_guard lock(day_mutex_);
+  day_limit_.give_back(subject, bytes, clock_.now());
 }
 
 void DaemonService::read(const std::function<void(const api::View&)>& look) {

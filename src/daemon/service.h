@@ -2,6 +2,8 @@
 // The daemon as the API sees it (api/service.h), on top of inbox, reader and log.
 
 #include <algorithm>
+#include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "daemon/past_desk.h"
 #include "daemon/reader.h"
 #include "daemon/server_clock.h"
+#include "policy/day_limit.h"
 #include "store/log.h"
 #include "timezone/time_zones.h"
 
@@ -25,7 +28,8 @@ class DaemonService final : public api::Service {
  public:
   DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
                 const LogCheck& log_check, ServerClock& clock, AuditDesk& audit_desk,
-                const GpuUtilizationSampler* sampler, api::JobIdentities& identities, api::ServerFacts facts);
+                const GpuUtilizationSampler* sampler, api::JobIdentities& identities, api::ServerFacts facts,
+                std::uint64_t bytes_a_day);
 
   void submit(const Origin& by, Command command, std::function<void(Result<control::Reply>)> answer) override;
   void note_denial(const AccessDenied& denied) override { audit_desk_.denied(denied); }
@@ -60,6 +64,8 @@ class DaemonService final : public api::Service {
 
  private:
   Timestamp now(const state::State& state) { return std::max(state.now(), clock_.now()); }
+  Result<void> take_of_day(const std::string& subject, std::uint64_t bytes);
+  void give_back(const std::string& subject, std::uint64_t bytes);
   GpuUtilization measured() const { return sampler_ == nullptr ? GpuUtilization() : sampler_->of_last_hour(); }
 
   Inbox& inbox_;
@@ -73,6 +79,8 @@ class DaemonService final : public api::Service {
   api::JobIdentities& identities_;
   api::ServerFacts facts_;
   ChangeLimit change_limit_;
+  std::mutex day_mutex_;  // guards the next one
+  policy::DayLimit day_limit_;
   BillingDesk desk_;
   PastDesk past_;
 };

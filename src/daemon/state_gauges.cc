@@ -68,7 +68,7 @@ void add_gpus(const State& state, Exposition& out) {
   for (const auto& [model, sums] : models) {
     out.add({{"model", model}, {"state", "allocated"}}, {sums.allocated_milli, kGpuMilli});
     out.add({{"model", model}, {"state", "idle"}}, {sums.idle_milli, kGpuMilli});
-    if (sums.foreign_milli != 0) out.add({{"model", model}, {"state", "foreign"}}, {sums.foreign_milli, kGpuMilli});
+    out.add({{"model", model}, {"state", "foreign"}}, {sums.foreign_milli, kGpuMilli});
     out.add({{"model", model}, {"state", "unavailable"}}, {sums.unavailable_milli, kGpuMilli});
   }
   out.begin("berth_unhealthy_gpus", MetricType::kGauge, "GPUs that have failed, also those that a job still holds.");

@@ -13,7 +13,7 @@ std::string nodes(const std::string& state) { return "berth_nodes{state=\"" + st
 
 }  // namespace
 
-TEST_CASE("every thousandth of a GPU is allocated, idle or unavailable") {
+TEST_CASE("every thousandth of a GPU is allocated, idle, foreign or unavailable, and each state is always told") {
   MetricsStory story;
   JobSpec share = FleetFixture::job("a", 1, 1);
   share.groups[0].request.gpu_milli = 250;
@@ -21,6 +21,7 @@ TEST_CASE("every thousandth of a GPU is allocated, idle or unavailable") {
   CHECK_EQ(story[gpus("allocated")], "0.25");
   CHECK_EQ(story[gpus("idle")], "7.75");
   CHECK_EQ(story[gpus("unavailable")], "0");
+  CHECK_EQ(story[gpus("foreign")], "0");
   story.run(ReportGpuHealth{"n1", 7, false, "xid 79"});
   CHECK_EQ(story[gpus("idle")], "6.75");
   CHECK_EQ(story[gpus("unavailable")], "1");

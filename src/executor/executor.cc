@@ -20,6 +20,8 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <set>
+#include <span>
 
 #include "base/hash.h"
 #include "executor/descriptor.h"
@@ -50,6 +52,9 @@ std::string random_token() {
   std::snprintf(text, sizeof text, "%08x%08x%08x%08x", device(), device(), device(), device());
   return text;
 }
+
+// What the tokens of this server's tasks begin with; empty without an identity.
+std::string token_prefix(const std::string& server) { return server.empty() ? "" : server + "."; }
 
 // The group of this run directory: the same after every restart, another for every other directory of the machine.
 std::string cgroup_name(const std::string& run_dir) {
@@ -157,6 +162,8 @@ class Executor::Impl {
   std::vector<Observation> observe();
   Result<void> renew_lease() { return replace_state_file(options_.run_dir + "/lease", ""); }
   std::vector<TaskKey> known() const;
+  bool knows(const TaskKey& key) const;
+  std::uint64_t process_looks() const;
   int wait_fd() const { return notify_pipe_.get(); }
   const Capabilities& capabilities() const { return capabilities_; }
 
@@ -165,12 +172,14 @@ class Executor::Impl {
   std::string tasks_dir() const { return options_.run_dir + "/tasks"; }
   void find_capabilities();
   void adopt();
+  void end_strangers();
   Result<void> make_task_directory(const TaskLaunch& launch);
   Result<void> fill_task_directory(const std::string& directory, const TaskLaunch& launch);
   void remove_task_directory(const TaskKey& key);
   Result<void> spawn_supervisor(Task& task, const Descriptor& lock);
   void reap_spawned();
-  void look_at(Task& task, std::vector<Observation>& seen);
+  bool look_at(Task& task, std::vector<Observation>& seen);
+  void look_for_ends(std::span<Task* const> over, std::vector<Observation>& seen);
   void tell_exit(Task& task, const Exited& exited, std::vector<Observation>& seen);
   void clean_up_after(uid_t uid) const;
   std::optional<Exited> read_exit_of(const Task& task) const;
@@ -192,6 +201,8 @@ class Executor::Impl {
   std::map<TaskKey, Task> tasks_;
   std::vector<pid_t> spawned_;  // children that detach at once and wait to be reaped
   std::uint64_t commands_given_ = 0;
+  std::uint64_t process_looks_ = 0;
+  std::size_t strangers_ended_ = 0;
   // The supervisors that were killed in the last warn_ms: when, and of which task.
   std::deque<std::pair<std::int64_t, TaskKey>> hung_;
 };
@@ -204,6 +215,7 @@ Result<void> Executor::Impl::prepare() {
   if (!notify_pipe_.is_open()) return system_error("open", notify_pipe, errno);
   find_capabilities();
   adopt();
+  end_strangers();
   return renew_lease();
 }
 
@@ -237,6 +249,13 @@ void Executor::Impl::adopt() {
       discard(tasks_dir() + "/" + name);
     }
   }
+}
+
+void Executor::Impl::end_strangers() {
+  if (options_.server.empty()) return;
+  std::set<std::string> own;
+  for (const auto& [key, task] : tasks_) own.insert(task.marks.token);
+  strangers_ended_ = kill_strangers(token_prefix(options_.server), own);
 }
 
 Result<void> Executor::Impl::start(const TaskLaunch& launch) {
@@ -279,7 +298,8 @@ Result<void> Executor::Impl::fill_task_directory(const std::string& directory, c
   if (auto made = make_directories(directory + "/commands", 0700); !made) return made;
   if (auto made = make_notify_pipe(directory + "/doorbell"); !made) return made;
   if (!open_lock(directory + "/lock").is_open()) return system_error("open", directory + "/lock", errno);
-  return replace_state_file(directory + "/launch.json", encode(LaunchRecord{launch, random_token(), places_}));
+  return replace_state_file(directory + "/launch.json",
+                            encode(LaunchRecord{launch, token_prefix(options_.server) + random_token(), places_}));
 }
 
 void Executor::Impl::remove_task_directory(const TaskKey& key) {
@@ -381,12 +401,19 @@ void Executor::Impl::watch_stop(Task& task) {
 
 std::vector<std::string> Executor::Impl::warnings() const {
   const std::lock_guard guard(mutex_);
+  std::vector<std::string> all;
+  if (strangers_ended_ > 0) {
+    all.push_back(std::to_string(strangers_ended_) + (strangers_ended_ == 1 ? " task" : " tasks") +
+                  " that this data directory does not know ran here at the start and was ended: another copy of the "
+                  "directory had started it, or its records were lost");
+  }
   const auto is_old = [&](const auto& hung) { return hung.first + options_.warn_ms < steady_ms(); };
   const auto count = hung_.size() - static_cast<std::size_t>(std::count_if(hung_.begin(), hung_.end(), is_old));
-  if (count == 0) return {};
-  return {std::to_string(count) + (count == 1 ? " supervisor" : " supervisors") +
-          " did not obey a stop in the last day and had to be killed with the task; the last one was of task " +
-          to_string(hung_.back().second) + " (job.attempt.task.incarnation)"};
+  if (count == 0) return all;
+  all.push_back(std::to_string(count) + (count == 1 ? " supervisor" : " supervisors") +
+                " did not obey a stop in the last day and had to be killed with the task; the last one was of task " +
+                to_string(hung_.back().second) + " (job.attempt.task.incarnation)");
+  return all;
 }
 
 Result<void> Executor::Impl::forget(const TaskKey& key) {
@@ -405,9 +432,11 @@ std::vector<Observation> Executor::Impl::observe() {
   drain_notify_pipe(notify_pipe_);
   reap_spawned();
   std::vector<Observation> seen;
+  std::vector<Task*> over;
   for (auto& [key, task] : tasks_) {
-    if (!task.exit_told) look_at(task, seen);
+    if (!task.exit_told && look_at(task, seen)) over.push_back(&task);
   }
+  look_for_ends(over, seen);
   return seen;
 }
 
@@ -422,10 +451,9 @@ bool Executor::Impl::has_exited(Task& task) {
   return task.exit_told || (exists(task.directory + "/exit.json") && is_over(task));
 }
 
-// An exit is believed once the supervisor is gone and a look finds no process of the task: a task that runs as the
-// server's own user can write a record of its exit itself. It is asked first whether the supervisor is gone, and the
-// exit is reported last. Everything before it is then on disk, and nothing is reported after it.
-void Executor::Impl::look_at(Task& task, std::vector<Observation>& seen) {
+// Returns true if the supervisor is gone. That is asked first, and the exit is reported last. Everything before it is
+// then on disk, and nothing is reported after it.
+bool Executor::Impl::look_at(Task& task, std::vector<Observation>& seen) {
   const bool over = is_over(task);
   if (!task.started_told) {
     if (const auto started = read_started(task.directory)) {
@@ -441,11 +469,24 @@ void Executor::Impl::look_at(Task& task, std::vector<Observation>& seen) {
     seen.emplace_back(CheckpointReported{task.key, checkpoint->attempt, checkpoint->step, checkpoint->time});
     task.checkpoints_told = checkpoint->count;
   }
-  if (!over) return watch_stop(task);
-  const bool recorded = exists(task.directory + "/exit.json");
-  if (!kill_orphans(task.marks, recorded ? 1 : 2)) return;
-  if (!recorded) bury(task);
-  if (const auto exited = read_exit_of(task)) tell_exit(task, *exited, seen);
+  if (!over) watch_stop(task);
+  return over;
+}
+
+// An exit is believed once the supervisor is gone and a look finds no process of the task: a task that runs as the
+// server's own user can write a record of its exit itself.
+void Executor::Impl::look_for_ends(std::span<Task* const> over, std::vector<Observation>& seen) {
+  std::vector<OrphanSearch> searches;
+  for (const Task* task : over) {
+    const bool recorded = exists(task->directory + "/exit.json");
+    searches.push_back({&task->marks, recorded ? 1 : 2});
+  }
+  process_looks_ += kill_orphans(searches);
+  for (std::size_t i = 0; i < over.size(); ++i) {
+    if (!searches[i].done()) continue;
+    if (searches[i].looks == 2) bury(*over[i]);
+    if (const auto exited = read_exit_of(*over[i])) tell_exit(*over[i], *exited, seen);
+  }
 }
 
 void Executor::Impl::tell_exit(Task& task, const Exited& exited, std::vector<Observation>& seen) {
@@ -527,6 +568,16 @@ std::vector<TaskKey> Executor::Impl::known() const {
   return keys;
 }
 
+bool Executor::Impl::knows(const TaskKey& key) const {
+  const std::lock_guard guard(mutex_);
+  return tasks_.contains(key);
+}
+
+std::uint64_t Executor::Impl::process_looks() const {
+  const std::lock_guard guard(mutex_);
+  return process_looks_;
+}
+
 Result<std::unique_ptr<Executor>> Executor::open(const ExecutorOptions& options) {
   if (auto made = make_directories(options.run_dir, 0700); !made) return made.error();
   std::error_code error;
@@ -560,6 +611,8 @@ std::vector<Observation> Executor::observe() { return impl_->observe(); }
 int Executor::wait_fd() const { return impl_->wait_fd(); }
 Result<void> Executor::renew_lease() { return impl_->renew_lease(); }
 std::vector<TaskKey> Executor::known() const { return impl_->known(); }
+bool Executor::knows(const TaskKey& key) const { return impl_->knows(key); }
+std::uint64_t Executor::process_looks() const { return impl_->process_looks(); }
 std::vector<std::string> Executor::warnings() const { return impl_->warnings(); }
 const Capabilities& Executor::capabilities() const { return impl_->capabilities(); }
 

@@ -34,6 +34,10 @@ struct ExecutorOptions {
   bool cgroups = true;  // false: as on a machine that allows none
   // How long a supervisor that hung is a warning.
   std::int64_t warn_ms = 24 * 3'600'000;
+  // The identity of the server, the same for every copy of its data directory. Its tasks carry it. At the opening,
+  // tasks that carry it and are not in run_dir are ended: another copy left them, or the records were lost. Requires:
+  // no other server with this identity runs on this machine. Empty: tasks carry none, and no others are looked for.
+  std::string server = {};
 };
 
 // What the executor can enforce on this machine. A limit that cannot be enforced is a warning, never an error.
@@ -79,7 +83,12 @@ class Executor {
   // Renews the lease of all tasks with a lease_ms, so that their supervisors do not kill them.
   Result<void> renew_lease();
 
-  std::vector<TaskKey> known() const;  // running or exited, not forgotten; sorted
+  std::vector<TaskKey> known() const;    // running or exited, not forgotten; sorted
+  bool knows(const TaskKey& key) const;  // known() has it
+
+  // Returns how often all processes of the machine were looked at, for what tasks might have left running. One look
+  // serves all tasks that have ended at that time, because it costs time for each process of the machine.
+  std::uint64_t process_looks() const;
   const Capabilities& capabilities() const;
 
   // Returns what an operator should know of the tasks, one sentence each. A warning ends after warn_ms.

@@ -301,4 +301,44 @@ TEST_CASE_FIXTURE(ExecutorFixture, "an exit record that is damaged is no exit co
   CHECK(wait_for_exit(task.key).reason == ExitReason::kSupervisorLost);
 }
 
+TEST_CASE_FIXTURE(ExecutorFixture, "tasks of this server that it does not know are ended at the start, and no others") {
+  server = "directory-one";
+  auto& executor = open();
+  const auto late = shell(1, "sleep 1000 & sleep 1000");
+  REQUIRE(executor.start(late).has_value());
+  wait_for_start(late.key);
+  close();
+  // A server with another data directory on the same machine.
+  ExecutorOptions others = options();
+  others.run_dir = path("others");
+  others.server = "directory-two";
+  auto other = Executor::open(others);
+  REQUIRE(other.has_value());
+  const auto theirs = shell(2, "sleep 1000");
+  REQUIRE((*other)->start(theirs).has_value());
+  REQUIRE(wait_unseen([&] { return find_task_processes().size() == 5; }));
+  other->reset();
+
+  // The same server with its own run directory knows its task.
+  open();
+  CHECK(executor_warnings().empty());
+  CHECK(find_task_processes().size() == 5);
+  close();
+  // A copy of the data directory, from before the task, does not.
+  ExecutorOptions copied = options();
+  copied.run_dir = path("copy");
+  auto copy = Executor::open(copied);
+  REQUIRE(copy.has_value());
+  REQUIRE((*copy)->warnings().size() == 1);
+  CHECK((*copy)->warnings().front().starts_with("1 task that this data directory does not know"));
+  CHECK(find_task_processes().size() == 2);
+  copy->reset();
+
+  auto again = Executor::open(others);
+  REQUIRE(again.has_value());
+  CHECK((*again)->warnings().empty());
+  REQUIRE((*again)->kill(theirs.key, 0).has_value());
+  REQUIRE(wait_unseen([&] { return find_task_processes().empty(); }));
+}
+
 }  // namespace berth::executor

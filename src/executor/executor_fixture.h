@@ -49,7 +49,7 @@ class ExecutorFixture {
   ExecutorFixture(const ExecutorFixture&) = delete;
   ExecutorFixture& operator=(const ExecutorFixture&) = delete;
 
-  ExecutorOptions options() const { return {directory_ + "/run", supervised_by, obey_ms, cgroups, warn_ms}; }
+  ExecutorOptions options() const { return {directory_ + "/run", supervised_by, obey_ms, cgroups, warn_ms, server}; }
 
   Executor& open() {
     reopen();
@@ -57,6 +57,7 @@ class ExecutorFixture {
     return *executor_;
   }
   void close() { executor_.reset(); }
+  std::vector<std::string> executor_warnings() const { return executor_->warnings(); }
 
   TaskLaunch launch(std::uint64_t job, std::vector<std::string> argv) const {
     TaskLaunch launch;
@@ -76,6 +77,15 @@ class ExecutorFixture {
       if (condition()) return true;
       pollfd bell{executor_ ? executor_->wait_fd() : -1, POLLIN, 0};
       ::poll(&bell, 1, 20);
+    }
+    return false;
+  }
+
+  // Waits as wait_until does, and observes nothing meanwhile.
+  static bool wait_unseen(const std::function<bool()>& condition) {
+    for (const std::int64_t begin = boot_clock_ms(); boot_clock_ms() - begin < kPatienceMs;) {
+      if (condition()) return true;
+      ::usleep(20'000);
     }
     return false;
   }
@@ -138,6 +148,7 @@ class ExecutorFixture {
   std::int64_t obey_ms = 8'000;
   std::int64_t warn_ms = 24 * 3'600'000;
   bool cgroups = true;
+  std::string server;
 
  private:
   void reopen() {

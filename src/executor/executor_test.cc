@@ -49,6 +49,25 @@ TEST_CASE_FIXTURE(ExecutorFixture, "a key runs once however often it is started"
   CHECK(read_file("witness") == "ran\n");
 }
 
+TEST_CASE_FIXTURE(ExecutorFixture, "one look at the processes of the machine serves all tasks that have ended") {
+  constexpr std::uint64_t kTasks = 20;
+  auto& executor = open();
+  for (std::uint64_t job = 1; job <= kTasks; ++job) {
+    REQUIRE(executor.start(shell(job, "sleep 1000 & echo left >> witness")).has_value());
+  }
+  // Nothing is observed before all have ended, as on a machine on which a thousand end at once.
+  const auto has_ended = [&](std::uint64_t job) {
+    return std::filesystem::exists(task_path({job, 1, 0, 0}, "exit.json"));
+  };
+  for (std::uint64_t job = 1; job <= kTasks; ++job) REQUIRE(wait_unseen([&] { return has_ended(job); }));
+  REQUIRE(wait_unseen([&] { return find_processes().empty(); }));
+  CHECK(executor.process_looks() == 0);
+  for (std::uint64_t job = 1; job <= kTasks; ++job) wait_for_exit({job, 1, 0, 0});
+  CHECK(executor.process_looks() == 1);
+  CHECK(executor.knows({kTasks, 1, 0, 0}));
+  CHECK_FALSE(executor.knows({kTasks + 1, 1, 0, 0}));
+}
+
 TEST_CASE_FIXTURE(ExecutorFixture, "a signal that comes before anything runs is not lost") {
   auto& executor = open();
   const auto task = shell(1, "sleep 1000");

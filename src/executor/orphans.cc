@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "executor/record.h"
@@ -25,26 +27,55 @@ std::set<pid_t> find_sessions(const std::vector<ProcessSeen>& ranks) {
   return sessions;
 }
 
-// Kills what one look at all processes finds, and returns how many there were.
-std::size_t kill_found(const TaskMarks& marks) {
-  const auto members = list_cgroup_members(marks.cgroups);
-  kill_cgroup_members(marks.cgroups);
-  const auto sessions = find_sessions(marks.ranks);
-  const std::string entry = std::string(kTokenVariable) + "=" + marks.token;
-  const auto carries = [&](const ProcessSeen& process) {
-    if (process.pid == ::getpid() || process.state == 'Z' || process.state == 'X') return false;
-    return std::binary_search(members.begin(), members.end(), process.pid) || sessions.contains(process.session) ||
-           (!marks.token.empty() && has_environment_entry(process.pid, entry));
-  };
+// By what a look recognises the processes of several tasks: the index of the search, by pid, session and token.
+struct Recognised {
+  std::map<pid_t, std::size_t> members;
+  std::map<pid_t, std::size_t> sessions;
+  std::map<std::string, std::size_t> tokens;
+};
+
+// The groups are listed before the processes are looked at, and killed in between.
+Recognised recognise(std::span<const OrphanSearch> searches) {
+  Recognised by;
+  for (std::size_t i = 0; i < searches.size(); ++i) {
+    if (searches[i].done()) continue;
+    const TaskMarks& marks = *searches[i].marks;
+    for (const pid_t pid : list_cgroup_members(marks.cgroups)) by.members.emplace(pid, i);
+    kill_cgroup_members(marks.cgroups);
+    for (const pid_t session : find_sessions(marks.ranks)) by.sessions.emplace(session, i);
+    if (!marks.token.empty()) by.tokens.emplace(marks.token, i);
+  }
+  return by;
+}
+
+// Returns the indexes of the searches that the process belongs to.
+std::set<std::size_t> searches_of(const ProcessSeen& process, const Recognised& by) {
+  std::set<std::size_t> found;
+  if (process.pid == ::getpid() || process.state == 'Z' || process.state == 'X') return found;
+  if (const auto member = by.members.find(process.pid); member != by.members.end()) found.insert(member->second);
+  if (const auto one = by.sessions.find(process.session); one != by.sessions.end()) found.insert(one->second);
+  if (by.tokens.empty()) return found;
+  for (const std::string& token : environment_values(process.pid, kTokenVariable)) {
+    if (const auto carried = by.tokens.find(token); carried != by.tokens.end()) found.insert(carried->second);
+  }
+  return found;
+}
+
+// Kills what one look at all processes finds, and counts the quiet looks of each search.
+void look(std::span<OrphanSearch> searches) {
+  const Recognised by = recognise(searches);
   const auto all = see_all_processes();
-  std::size_t killed = 0;
+  std::set<std::size_t> found;
   for (const auto& process : all) {
-    if (!carries(process)) continue;
+    const auto owners = searches_of(process, by);
+    if (owners.empty()) continue;
     for (const auto& below : descendants_of(process.pid, all)) signal_process(below, SIGKILL);
     signal_process(process, SIGKILL);
-    ++killed;
+    found.insert(owners.begin(), owners.end());
   }
-  return killed;
+  for (std::size_t i = 0; i < searches.size(); ++i) {
+    if (!searches[i].done()) searches[i].quiet = found.contains(i) ? 0 : searches[i].quiet + 1;
+  }
 }
 
 }  // namespace
@@ -62,11 +93,35 @@ TaskMarks read_marks(const std::string& task_dir) {
   return marks;
 }
 
-bool kill_orphans(const TaskMarks& marks, int looks) {
+std::uint64_t kill_orphans(std::span<OrphanSearch> searches) {
+  constexpr std::uint64_t kMostLooks = 20;
+  const auto is_done = [](const OrphanSearch& search) { return search.done(); };
+  std::uint64_t looks = 0;
+  for (; looks < kMostLooks && !std::all_of(searches.begin(), searches.end(), is_done); ++looks) look(searches);
+  return looks;
+}
+
+std::size_t kill_strangers(const std::string& prefix, const std::set<std::string>& own) {
   constexpr int kMostLooks = 20;
+  constexpr int kQuietLooks = 2;
+  std::set<std::string> ended;
   int quiet = 0;
-  for (int look = 0; look < kMostLooks && quiet < looks; ++look) quiet = kill_found(marks) == 0 ? quiet + 1 : 0;
-  return quiet >= looks;
+  for (int look = 0; look < kMostLooks && quiet < kQuietLooks; ++look) {
+    const auto all = see_all_processes();
+    bool found = false;
+    for (const auto& process : all) {
+      if (process.pid == ::getpid() || process.state == 'Z' || process.state == 'X') continue;
+      for (const std::string& token : environment_values(process.pid, kTokenVariable)) {
+        if (!token.starts_with(prefix) || own.contains(token)) continue;
+        for (const auto& below : descendants_of(process.pid, all)) signal_process(below, SIGKILL);
+        signal_process(process, SIGKILL);
+        ended.insert(token);
+        found = true;
+      }
+    }
+    quiet = found ? 0 : quiet + 1;
+  }
+  return ended.size();
 }
 
 }  // namespace berth::executor

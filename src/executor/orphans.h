@@ -5,7 +5,10 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,9 +29,21 @@ struct TaskMarks {
 // Reads the marks from the records of a task. What is missing or damaged is left empty.
 TaskMarks read_marks(const std::string& task_dir);
 
-// Sends SIGKILL to all orphans of the task until `looks` looks in a row have found none, and returns true. Returns
-// false if that did not come about at once; then it is called again later. One look is not enough for a process that
-// forks and exits again and again, since it may be missed between the two.
-bool kill_orphans(const TaskMarks& marks, int looks);
+// The search for the orphans of one task. One look is not enough for a process that forks and exits again and again,
+// since it may be missed between the two.
+struct OrphanSearch {
+  const TaskMarks* marks = nullptr;
+  int looks = 1;  // so many in a row must find nothing
+  int quiet = 0;  // so many in a row have
+  bool done() const { return quiet >= looks; }
+};
+
+// Sends SIGKILL to all orphans of these tasks until each search is done, or gives up: then it is called again later. A
+// look at all processes of the machine serves all searches. Returns how many looks it took.
+std::uint64_t kill_orphans(std::span<OrphanSearch> searches);
+
+// Sends SIGKILL to all processes whose token begins with `prefix` and is none of `own`, with all below them, until two
+// looks in a row have found none, or it gives up. Returns how many such tokens there were: one for each task.
+std::size_t kill_strangers(const std::string& prefix, const std::set<std::string>& own);
 
 }  // namespace berth::executor

@@ -159,6 +159,16 @@ bool has_environment_variable(pid_t pid, std::string_view name) {
       pid, [&](std::string_view one) { return one.starts_with(name) && one.substr(name.size()).starts_with('='); });
 }
 
+std::vector<std::string> environment_values(pid_t pid, std::string_view name) {
+  std::vector<std::string> values;
+  any_environment_entry(pid, [&](std::string_view one) {
+    if (one.starts_with(name) && one.substr(name.size()).starts_with('='))
+      values.emplace_back(one.substr(name.size() + 1));
+    return false;
+  });
+  return values;
+}
+
 std::string boot_id() {
   std::string id = read_proc_file("/proc/sys/kernel/random/boot_id");
   while (!id.empty() && id.back() == '\n') id.pop_back();

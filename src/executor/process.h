@@ -40,6 +40,10 @@ void signal_process(const ProcessSeen& process, int signo);
 // Returns true if its environment at exec had `entry` ("NAME=value"). Returns false if it may not be read.
 bool has_environment_entry(pid_t pid, std::string_view entry);
 
+// Returns what its environment at exec had for the variable: several values if it is there several times, none if it
+// may not be read.
+std::vector<std::string> environment_values(pid_t pid, std::string_view name);
+
 // Returns a pointer to each string and then a null, as exec wants its arguments and its environment.
 std::vector<char*> pointers_to(std::vector<std::string>& strings);
 

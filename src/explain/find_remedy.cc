@@ -176,7 +176,9 @@ std::optional<Remedy> WhatIf::time_limit() {
   for (const JobId owner : state_.reservations()) {
     lengths_s.insert((state_.job(owner)->reservation->start - now_ - saves_ms) / 1000);
   }
-  for (const auto& [name, window] : state_.maintenance()) lengths_s.insert((window.from - now_) / 1000);
+  for (const auto& [name, window] : state_.maintenance()) {
+    lengths_s.insert((window.from - now_ - saves_ms) / 1000);
+  }
   Remedy change;
   change.kind = RemedyKind::kTimeLimit;
   change.from = job_.spec.time_limit_s;

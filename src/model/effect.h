@@ -42,6 +42,7 @@ struct StartTask {
   std::int64_t memory_mib = 0;
   Countables countables = {};
   JobSource source = {};  // of its job
+  JobId family = {};      // its service or array; invalid: it has none
   // 0: none. The executor enforces it even while the control plane is down.
   std::int64_t time_limit_ms = 0;
   std::int64_t grace_ms = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "state/estimate.h"
 #include "state/replicas.h"
 #include "state/state.h"
 
@@ -29,11 +30,11 @@ void State::relist_waiting() {
   }
 }
 
-// A job whose time limit ends before the window is not asked to stop.
+// A job that is gone by its time limit before the window, its grace after the limit included, is not asked to stop.
 Timestamp State::departure_of(const JobState& job) const {
   Timestamp first = Timestamp::never();
   if (maintenance_.empty() || !job.attempt || job.attempt->stopping()) return first;
-  const Timestamp gone = job.limit_ends(job.attempt->started);
+  const Timestamp gone = job.limit_ends(job.attempt->started) + grace_after_limit_ms(*this, job);
   for (const TaskState& task : job.attempt->tasks) {
     if (task.phase == TaskPhase::kExited) continue;
     for (const ClosedSpan& span : node(task.placement.node).maintenance) {

@@ -592,6 +592,11 @@ def files_are_checked_without_a_server_and_all_mistakes_told(berth):
     assert "did you mean 'H100-SXM5-80GB'?" in told[1]["mistakes"][2]["message"]
     berth("check", "worse.yaml", env=nowhere)  # without a configuration its names are not known
     berth("submit", "-f", "worse.yaml", code=2, errors=3)  # the server knows them, and tells all
+    write("array.yaml", "queue: a\ngpus: 1\nkind: array\nworkdir: here\ncommand: x\n")
+    said = berth("check", "good.yaml", "array.yaml", code=2, env=nowhere)  # what the server refuses whatever the cluster is
+    assert said.splitlines()[1:] == ["array.yaml:4:10: workdir: must be an absolute path",
+                                     "array.yaml:1:1: array.size must be between 1 and 1000000"], said
+    berth("submit", "-f", "array.yaml", code=2, errors=2)
     write("torn.yaml", "queues:\n  a: {max: {gpus: 1}\n")
     assert "has no closing }" in berth("check", "torn.yaml", code=2, env=nowhere)
     write("prices.yaml", "currency: EUR\nprices:\n  - valid_from: 2026-11-01\n    gpus: {H100-SXM5-80GB: {floor: 2.5, burst: 3}}\n")

@@ -9,7 +9,7 @@ import sys
 import tally
 from hostile_test import ended
 from patience import eventually
-from server import Problem, Server, berth_binary, discard, fresh_directory
+from server import Problem, Server, berth_binary, discard, fresh_directory, processes_of
 
 CONFIG = "cluster: test\nqueues:\n  a: {guaranteed: {gpus: 4}}\nroles:\n  - {subject: token:ann, role: member, queue: a}\n"
 JOB = 52000  # a user that no job here has
@@ -150,6 +150,72 @@ def a_copy_of_a_data_directory_is_refused_while_the_first_is_served():
     shutil.rmtree(copy.directory)
 
 
+def copy_of(server, name):
+    """A copy of its data directory, with a server of it that has not started."""
+    copy = Server(fresh_directory(), server.config, gpus="4xH100-SXM5-80GB")
+    SERVERS.append(copy)
+    os.chmod(copy.directory, 0o711)
+    shutil.copytree(os.path.join(server.directory, name), copy.data, symlinks=True)
+    return copy
+
+
+def a_task_that_no_log_knows_is_ended_at_the_start_and_no_other_server_s():
+    """A task that a server starts after its directory was copied, and that outlives it, holds the GPUs of the copy's jobs."""
+    other, first = served(), served()
+    theirs = submit(other, "exec sleep 1000")
+    first.stop()
+    shutil.copytree(first.data, os.path.join(first.directory, "before"), symlinks=True,
+                    ignore=lambda folder, names: [n for n in names if n in ("doorbell", "berth.sock")])
+    assert first.start(), first.tail()
+    late = submit(first, "exec sleep 1000")
+    for server, job in ((other, theirs), (first, late)):
+        server.wait_phase(job, "running")
+        eventually("the task runs", lambda server=server: processes_of(server.data))
+    first.kill()
+    assert processes_of(first.data), "a task outlives its server"
+    copy = copy_of(first, "before")
+    assert copy.start({"BERTH_LOCK_DIR": first.directory}), copy.tail()
+    assert not processes_of(first.data), "the task of the dead server runs on"
+    said = "1 task that this data directory does not know ran here at the start and was ended"
+    assert said in copy.tail(), copy.tail()
+    assert said in " ".join(copy.ask("GET", "/v1/cluster")["warnings"])
+    assert processes_of(other.data) and other.ask("GET", f"/v1/jobs/{theirs}")["phase"] == "running"
+    copy.kill()
+    shutil.rmtree(copy.directory)
+    other.ask("DELETE", f"/v1/jobs/{theirs}")
+    ended(other, theirs)
+    discard(other)
+    discard(first)
+
+
+def a_task_that_an_older_log_does_not_know_is_ended_at_the_start():
+    """A log that was restored from a backup beside the run directory of today."""
+    server = served()
+    server.stop()
+    logs = [name for name in os.listdir(server.data) if name.startswith(("log.db", "head", "checkpoint-"))]
+    backup = os.path.join(server.directory, "backup")
+    os.mkdir(backup)
+    for name in logs:
+        shutil.copy(os.path.join(server.data, name), backup)
+    assert server.start(), server.tail()
+    late = submit(server, "exec sleep 1000")
+    eventually("the task runs", lambda: processes_of(server.data))
+    server.kill()
+    for name in os.listdir(server.data):
+        if name.startswith(("log.db", "head", "checkpoint-")):
+            os.remove(os.path.join(server.data, name))
+    for name in logs:
+        shutil.copy(os.path.join(backup, name), server.data)
+    assert server.start(), server.tail()
+    eventually("the task of the lost log has ended", lambda: not processes_of(server.data))
+    said = "1 task that the event log does not know ran here at the start and was ended"
+    eventually("it is told", lambda: said in " ".join(server.ask("GET", "/v1/cluster")["warnings"]))
+    again = submit(server, "echo again", gpus=4)
+    assert again == late, "the log knows no such job"
+    assert ended(server, again)["outcome"] == "succeeded", "its record has gone with it"
+    discard(server)
+
+
 def a_member_cannot_use_up_the_reserve_of_the_disk():
     directory = fresh_directory()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "berth-doors", directory], capture_output=True).returncode != 0:
@@ -198,6 +264,7 @@ def damaged_keys_are_told_by_verify_and_by_the_start():
         file.write("{}")
     verify = subprocess.run([berth_binary(), "verify", server.data], capture_output=True, text=True)
     assert verify.returncode != 0 and "signing-keys.json" in verify.stderr and "remove it" in verify.stderr, verify
+    assert "Restore a backup" not in verify.stderr, "the log is sound"
     assert not server.start(), "it was served"
     assert "signing-keys.json" in server.tail() and "remove it" in server.tail(), server.tail()
     os.remove(keys)
@@ -216,6 +283,8 @@ if __name__ == "__main__":
         a_log_that_was_taken_away_ends_the_server_and_acknowledges_nothing,
         two_servers_of_root_give_no_uid_twice,
         a_copy_of_a_data_directory_is_refused_while_the_first_is_served,
+        a_task_that_no_log_knows_is_ended_at_the_start_and_no_other_server_s,
+        a_task_that_an_older_log_does_not_know_is_ended_at_the_start,
         a_member_cannot_use_up_the_reserve_of_the_disk,
         a_gang_gets_another_port_where_somebody_sits_on_its_own,
         damaged_keys_are_told_by_verify_and_by_the_start,

@@ -170,6 +170,7 @@ def compare_fleet(metrics, cluster, nodes):
         for gpu in node["gpus"]:
             gpus[gpu["model"], "allocated"] += 1 - gpu["free"]
             gpus[gpu["model"], "idle"] += 0 if closed or not gpu["healthy"] else gpu["free"]
+            gpus[gpu["model"], "foreign"] += 0  # this machine has none, and the state is told
             gpus[gpu["model"], "unavailable"] += gpu["free"] if closed or not gpu["healthy"] else 0
     assert metrics.by("berth_gpus", "model", "state") == gpus, (metrics.by("berth_gpus", "model", "state"), gpus)
     assert metrics.by("berth_nodes", "state") == {(state,): count for state, count in states.items()}

@@ -3,12 +3,14 @@
 import http.client
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 import tally
-from patience import stretched
+from patience import eventually, stretched
 from server import berth_binary, discard, start_with
 
 CONFIG = "cluster: test\nqueues:\n  red: {guaranteed: {gpus: 4}}\n"
@@ -80,6 +82,75 @@ def who_is_not_known_is_held_by_address():
     discard(server)
 
 
+def a_subject_writes_so_much_a_day_and_no_more():
+    server = started("--day-limit", "1MiB")
+    busy, calm = Token(server, "busy", "red"), Token(server, "calm", "red")
+    job = {"queue": "red", "cpus": 1, "command": ["true"], "hold": True}
+    one = json.loads(busy.send("POST", "/v1/jobs", job)[1])["id"]
+    array = {**job, "kind": "array", "array": {"size": 100_000}}
+    answer, content = busy.send("POST", "/v1/jobs", array)  # each element is an event
+    assert answer.status == 403 and b"--day-limit" in content and b"token:busy" in content, content
+    taken = 0
+    while (answer := busy.send("POST", "/v1/jobs", job))[0].status == 201 and taken < 2_000:
+        taken += 1
+    assert answer[0].status == 403 and 100 < taken < 1_000, (taken, answer[1])
+    assert b"midnight UTC" in answer[1] and b"1MiB" in answer[1], answer[1]
+    assert busy.status("DELETE", f"/v1/jobs/{one}") in (200, 202, 204), "what ends a job is taken"
+    # What is left of the day is less than a job, and a few small changes.
+    assert 403 in [busy.status("POST", f"/v1/jobs/{one + 1}/{verb}") for verb in ("release", "hold") * 3]
+    assert calm.send("POST", "/v1/jobs", job)[0].status == 201
+    assert server.tail().count("requests of token:busy are refused until midnight UTC") == 1, server.tail()
+    discard(server)
+    wrong = subprocess.run([berth_binary(), "serve", "--data", "/nonexistent/x", "--day-limit", "much"],
+                           capture_output=True, text=True, timeout=stretched(60))
+    assert wrong.returncode == 2 and "--day-limit: " in wrong.stderr, wrong.stderr
+
+
+class Follower(threading.Thread):
+    """A stream of all events from the first one; counts those that came."""
+
+    def __init__(self, server, token):
+        super().__init__(daemon=True)
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=stretched(120))
+        self.connection.request("GET", "/v1/events?from=1", headers={"Authorization": "Bearer " + token,
+                                                                     "Accept": "text/event-stream"})
+        self.socket = self.connection.sock  # the answer takes it over
+        self.answer = self.connection.getresponse()
+        assert self.answer.status == 200, self.answer.status
+        self.events = 0
+        self.start()
+
+    def run(self):
+        try:
+            for line in self.answer:
+                self.events += line.startswith(b"data:")
+        except (OSError, AttributeError, ValueError):
+            pass  # the test has ended it
+
+    def end(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
+
+
+def live_streams_of_one_do_not_keep_the_stream_of_another_waiting():
+    server = started()
+    many = Token(server, "collector", role="auditor")
+    other = Token(server, "other", role="auditor")
+    writer = Token(server, "writer", "red")
+    crowd = [Follower(server, many.token) for _ in range(50)]
+    job = {"queue": "red", "cpus": 1, "command": ["true"], "hold": True}
+    for _ in range(300):
+        assert writer.send("POST", "/v1/jobs", job)[0].status == 201
+    late = Follower(server, other.token)  # catches up while the others are live and more comes
+    for _ in range(300):
+        assert writer.send("POST", "/v1/jobs", job)[0].status == 201
+    eventually(lambda: f"the late stream has every event, but it has {late.events}", lambda: late.events >= 600)
+    eventually(lambda: f"so has each of the crowd, but they have {[one.events for one in crowd]}",
+               lambda: min(one.events for one in crowd) >= 600)
+    for one in (late, *crowd):
+        one.end()
+    discard(server)
+
+
 def each_answer_has_the_id_of_its_request():
     server = started()
     red = Token(server, "red-ci", "red")
@@ -99,6 +170,8 @@ def no_token_is_sent_in_the_clear():
 
 def main():
     return tally.run([a_client_in_a_loop_is_held_and_the_others_are_not, who_is_not_known_is_held_by_address,
+                      a_subject_writes_so_much_a_day_and_no_more,
+                      live_streams_of_one_do_not_keep_the_stream_of_another_waiting,
                       each_answer_has_the_id_of_its_request, no_token_is_sent_in_the_clear])
 
 

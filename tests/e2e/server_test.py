@@ -78,9 +78,9 @@ def a_damaged_row_is_named_by_its_sequence_number():
     database.commit()
     database.close()
     found = verify(server)
-    assert found.returncode == 1 and "4" in found.stderr, found
+    assert found.returncode == 1 and "4" in found.stderr and "Restore a backup" in found.stderr, found
     assert not server.start(), "a damaged log was accepted"
-    assert "4" in server.tail(), server.tail()
+    assert "4" in server.tail() and "Restore a backup (docs/store.md)" in server.tail(), server.tail()
     discard(server)
 
 

@@ -253,6 +253,47 @@ def the_policy_lets_a_cluster_live(cluster, kubeconfig):
             assert "names berth" in closed.refusal_of_pod(schedulerName="another-scheduler")
 
 
+def a_daemonset_with_gpus_is_let_in_by_a_label_of_its_namespace(cluster, kubeconfig):
+    """Its pods name no berth and choose their node by affinity. Without the label they are refused, and forged owners always are."""
+    with Fleet(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        with Closed(fleet) as closed:
+            daemons = f"/apis/apps/v1/namespaces/{fleet.namespace}/daemonsets"
+            spec = fleet.pod("x", 1)["spec"]
+            del spec["schedulerName"], spec["restartPolicy"]
+            watcher = cluster.make(daemons, {"metadata": {"name": "gpu-watch"}, "spec": {
+                "selector": {"matchLabels": {"app": "gpu-watch"}},
+                "template": {"metadata": {"labels": {"app": "gpu-watch"}}, "spec": spec}}})
+            eventually("its pod is refused, and the way in is told",
+                       lambda: "berth.dev/daemonsets" in str(cluster.events_of(fleet.namespace, "gpu-watch")))
+            assert not fleet.pods("gpu-watch")
+            cluster.patch(f"/api/v1/namespaces/{fleet.namespace}", {"metadata": {"labels": {"berth.dev/daemonsets": "yes"}}})
+            forged = fleet.pod("forged", 1, schedulerName="default-scheduler")
+            forged["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "gpu-watch",
+                                                      "uid": watcher["metadata"]["uid"], "controller": True}]
+            path = f"/api/v1/namespaces/{fleet.namespace}/pods"
+            assert "names berth" in closed.refusal(cluster.make, path, forged)
+            # The controller tries again ever later; a change of the DaemonSet makes it try at once.
+            cluster.patch(daemons + "/gpu-watch", {"metadata": {"annotations": {"tried": "again"}}})
+            eventually(lambda: f"the pod is made: {cluster.events_of(fleet.namespace, 'gpu-watch')}", lambda: fleet.pods("gpu-watch"))
+            cluster.ask("DELETE", daemons + "/gpu-watch?propagationPolicy=Background")
+
+
+def a_copy_of_a_bound_pod_waits_as_a_new_pod_does(cluster, kubeconfig):
+    """What `kubectl debug --copy-to` makes of a pod with GPUs is in the quota; on the node of the pod it would be in none."""
+    with Fleet(cluster, kubeconfig) as fleet:
+        fleet.add_nodes(1)
+        with Closed(fleet):
+            fleet.make(fleet.pod("train", 1))
+            fleet.wait_bound("train", 1)
+            copy = ("debug", "train", "-n", fleet.namespace, "--image=x", "--attach=false")
+            cluster.kubectl(*copy, "--copy-to=copied")
+            fleet.wait_bound("copied", 1)
+            for flag, said in (("--same-node", "without --same-node"), ("--keep-annotations", "berth's own")):
+                refused = cluster.kubectl(*copy, "--copy-to=refused", flag, code=1)
+                assert said in refused, refused
+
+
 def a_default_priority_class_is_not_one_that_a_pod_names(cluster, kubeconfig):
     """The API server writes the class with globalDefault into each pod; the namespace may use none by name."""
     classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -322,5 +363,6 @@ if __name__ == "__main__":
                    the_account_may_do_what_berth_does_and_no_more, each_right_is_needed,
                    without_the_right_to_queue_objects_it_runs, its_requests_have_a_priority_level,
                    tenants_do_not_write_past_the_quotas, the_policy_lets_a_cluster_live,
+                   a_daemonset_with_gpus_is_let_in_by_a_label_of_its_namespace, a_copy_of_a_bound_pod_waits_as_a_new_pod_does,
                    a_default_priority_class_is_not_one_that_a_pod_names, the_image_has_all_that_berth_needs,
                    the_manifests_are_taken_and_removed_and_jobs_outlive_them]))

@@ -10,10 +10,12 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
 
+#include "backend/local/effect_turns.h"
 #include "backend/local/master_port.h"
 #include "executor/cgroup.h"
 #include "executor/executor.h"
@@ -24,6 +26,9 @@
 namespace berth::backend {
 
 namespace {
+
+// A look at the tasks costs time for each of them, so it is not taken after every effect.
+constexpr int kEffectsPerLook = 16;
 
 executor::TaskKey executor_key(const TaskKey& key) { return {key.job.value(), key.attempt, key.task, key.incarnation}; }
 
@@ -78,10 +83,12 @@ class LocalBackend final : public Backend {
     sink_ = std::move(sink);
     executor::ExecutorOptions options;
     options.run_dir = options_.data_dir + "/run";
+    options.server = options_.server;
     if (!options_.supervisor.empty()) options.supervisor = options_.supervisor;
     auto opened = executor::Executor::open(options);
     if (!opened) return opened.error();
     executor_ = std::move(*opened);
+    for (const executor::TaskKey& key : executor_->known()) unknown_.insert(key);
     wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_ < 0) return Error{ErrorCode::kIo, "cannot make an event descriptor for the local backend"};
     announce_nodes();
@@ -89,11 +96,13 @@ class LocalBackend final : public Backend {
     return {};
   }
 
+  // The first call has all that is in force, so a task that it does not start is one that the log does not know.
   void perform(std::span<const Effect> effects) override {
-    if (effects.empty()) return;
+    if (effects.empty() && has_effects_) return;
     {
       const std::lock_guard lock(mutex_);
       queue_.insert(queue_.end(), effects.begin(), effects.end());
+      has_effects_ = true;
     }
     ring();
   }
@@ -115,6 +124,11 @@ class LocalBackend final : public Backend {
     if (!executor_) return {};
     auto warnings = executor_->capabilities().warnings;
     for (std::string& warning : executor_->warnings()) warnings.push_back(std::move(warning));
+    if (const std::size_t count = unknown_ended_; count > 0) {
+      warnings.push_back(std::to_string(count) + (count == 1 ? " task" : " tasks") +
+                         " that the event log does not know ran here at the start and was ended: an older copy of the "
+                         "log may be served");
+    }
     return warnings;
   }
 
@@ -151,18 +165,40 @@ class LocalBackend final : public Backend {
 
   void run() {
     while (!stopping_) {
-      std::deque<Effect> work;
-      {
-        const std::lock_guard lock(mutex_);
-        work.swap(queue_);
+      for (int done = 0; done < kEffectsPerLook && !stopping_; ++done) {
+        take_in();
+        const std::optional<Effect> effect = turns_.pop();
+        if (!effect) break;
+        std::visit([this](const auto& one) { on(one); }, *effect);
       }
-      for (const Effect& effect : work) {
-        std::visit([this](const auto& one) { on(one); }, effect);
-        report();
-      }
-      report();
+      if (settled_) report();
       give_up_former_nodes();
-      wait();
+      if (turns_.empty()) wait();
+    }
+  }
+
+  void take_in() {
+    std::deque<Effect> came;
+    bool first = false;
+    {
+      const std::lock_guard lock(mutex_);
+      came.swap(queue_);
+      first = has_effects_ && !settled_;
+    }
+    if (first) settle(came);
+    for (Effect& effect : came) turns_.push(std::move(effect));
+  }
+
+  // Ends the tasks that the executor has adopted and the first effects do not start. One whose exit the log has already
+  // is among them: it is only forgotten.
+  void settle(const std::deque<Effect>& first) {
+    settled_ = true;
+    for (const Effect& effect : first) {
+      if (const auto* start = std::get_if<StartTask>(&effect)) unknown_.erase(executor_key(start->key));
+    }
+    for (const executor::TaskKey& key : former_tasks_) unknown_.erase(key);
+    for (const executor::TaskKey& key : unknown_) {
+      if (executor_->kill(key, 0)) ++unknown_ended_;
     }
   }
 
@@ -180,9 +216,14 @@ class LocalBackend final : public Backend {
   }
 
   void tell(const executor::Started& started) {
+    if (unknown_.contains(started.key)) return;
     sink_(ReportTaskStarted{JobId(started.key.job), started.key.attempt, started.key.task, started.key.incarnation});
   }
   void tell(const executor::Exited& exited) {
+    if (unknown_.erase(exited.key) > 0) {
+      [[maybe_unused]] const auto gone = executor_->forget(exited.key);
+      return;
+    }
     TaskExited event = exit_event(exited);
     if (former_tasks_.contains(exited.key)) {
       event.reason = ExitReason::kNodeLost;
@@ -191,6 +232,7 @@ class LocalBackend final : public Backend {
     sink_(ReportTaskExited{std::move(event)});
   }
   void tell(const executor::CheckpointReported& saved) {
+    if (unknown_.contains(saved.key)) return;
     sink_(ReportCheckpoint{JobId(saved.key.job), saved.attempt == 0 ? saved.key.attempt : saved.attempt, saved.step});
   }
 
@@ -198,12 +240,7 @@ class LocalBackend final : public Backend {
     sink_(ReportTaskExited{{key.job, key.attempt, key.task, key.incarnation, reason, code, message}});
   }
 
-  bool knows(const executor::TaskKey& key) const {
-    for (const executor::TaskKey& one : executor_->known()) {
-      if (one == key) return true;
-    }
-    return false;
-  }
+  bool knows(const executor::TaskKey& key) const { return executor_->knows(key); }
 
   // Makes the directories of the job, and says which user the task runs as. Only the checkpoints and the home are the
   // user's. The log belongs to the server.
@@ -286,10 +323,17 @@ class LocalBackend final : public Backend {
   LocalOptions options_;
   ReportSink sink_;
   std::set<executor::TaskKey> former_tasks_;
+  // Tasks that the executor knew at the start and the log does not; until settled_: all that it knew. Nothing is told
+  // of them, and nothing at all before settled_.
+  std::set<executor::TaskKey> unknown_;
+  bool settled_ = false;
+  std::atomic<std::size_t> unknown_ended_{0};
+  std::atomic<bool> has_effects_{false};
   std::unique_ptr<executor::Executor> executor_;
   const std::int64_t pids_limit_ = executor::default_pids_limit();
   std::mutex mutex_;
   std::deque<Effect> queue_;
+  EffectTurns turns_;  // of the thread alone
   std::atomic<bool> stopping_{false};
   int wake_ = -1;
   std::thread thread_;

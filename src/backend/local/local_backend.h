@@ -27,6 +27,8 @@ struct LocalOptions {
   std::vector<FormerNode> former;
   std::string data_dir;                 // jobs/ID/... below it: logs and checkpoints; run/: the executor's own files
   std::vector<std::string> supervisor;  // empty: this program with `supervise`
+  // The identity of the server, if no other server of this machine can have it (executor.h).
+  std::string server = {};
   std::int64_t max_log_bytes = 64 << 20;
   TaskUsers users;          // as what user tasks run
   std::string output_kept;  // how long output of a finished job is kept, in words

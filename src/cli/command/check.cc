@@ -5,6 +5,7 @@
 #include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <charconv>
 
 #include "cli/command/commands.h"
 #include "cli/connection.h"
@@ -14,6 +15,7 @@
 #include "model/document/config_document.h"
 #include "model/document/job_document.h"
 #include "model/document/price_document.h"
+#include "model/job_check.h"
 #include "model/nearest.h"
 
 namespace berth::cli {
@@ -44,11 +46,42 @@ void check_config(CheckedFile& file) {
   file.mistakes = std::move(read.mistakes);
 }
 
+// Returns the node at a path such as "groups[1].workdir"; null: the document has none.
+const document::Node* node_at(const document::Node& tree, std::string_view path) {
+  const document::Node* node = &tree;
+  while (node != nullptr && !path.empty()) {
+    const std::size_t end = std::min(path.find_first_of(".["), path.size());
+    if (end > 0) node = node->find(path.substr(0, end));
+    path.remove_prefix(end);
+    if (node != nullptr && path.starts_with('[')) {
+      const std::size_t close = std::min(path.find(']'), path.size() - 1);
+      std::size_t index = 0;
+      const auto read = std::from_chars(path.data() + 1, path.data() + close, index);
+      node = read.ec == std::errc() && index < node->items.size() ? &node->items[index] : nullptr;
+      path.remove_prefix(close + 1);
+    }
+    if (path.starts_with('.')) path.remove_prefix(1);
+  }
+  return node;
+}
+
+// A message of check_job_alone begins with the path of its key. Where the document does not have the key, the mistake
+// is one of the whole document.
+Mistake placed(const document::Node& tree, const std::string& message) {
+  const std::size_t end = std::min(message.find_first_of(" :,"), message.size());
+  const std::string path = message.substr(0, end);
+  const document::Node* node = message.substr(end, 1) == "," ? nullptr : node_at(tree, path);
+  if (node == nullptr) return {tree.at, "", message};
+  return {node->at, path, message.substr(std::min(message.find_first_not_of(" :", end), message.size()))};
+}
+
 void check_job(CheckedFile& file) {
   auto read = document::check_job(file.tree);
   file.says = "a job";
   file.job = std::move(read.value);
   file.mistakes = std::move(read.mistakes);
+  if (!file.job || !file.mistakes.empty()) return;
+  for (const Error& one : check_job_alone(*file.job)) file.mistakes.push_back(placed(file.tree, one.message));
 }
 
 // The server looks the time zones up.

@@ -13,6 +13,7 @@
 #include "model/toleration.h"
 #include "sched/place/numa.h"
 #include "sched/place/place.h"
+#include "state/estimate.h"
 #include "state/replicas.h"
 
 namespace berth::sched {
@@ -288,7 +289,8 @@ RunWindow run_window_of(const State& state, const state::JobState& job) {
   RunWindow stay;
   stay.start = state.asked_at();
   stay.latest = state.asked_until();
-  stay.gone = job.limit_ends(job.attempt ? job.attempt->started : stay.latest);
+  const Timestamp limit = job.limit_ends(job.attempt ? job.attempt->started : stay.latest);
+  stay.gone = limit + state::grace_after_limit_ms(state, job);
   stay.moves = job.spec.checkpoint.on_signal || state::service_of(state, job) != nullptr;
   // At least one second: otherwise a job could start at the very moment it must leave, and would do so again and again.
   const std::int64_t least_s = std::max<std::int64_t>(state.queue(job.queue).eviction.min_runtime_s, 1);

@@ -25,6 +25,7 @@
 #include "sim/trace/read_trace.h"
 #include "sim/trace/row_sink.h"
 #include "sim/trace/shape.h"
+#include "timezone/time_zones.h"
 
 namespace berth::sim {
 
@@ -54,7 +55,7 @@ constexpr std::uint64_t kMostSeeds = 10'000;
 constexpr unsigned kMostThreads = 1024;
 
 struct Options {
-  std::string jobs, nodes, arrivals, overlay, config, from_log, format, days, load, seeds, report, title;
+  std::string jobs, nodes, arrivals, overlay, config, from_log, format, zone, days, load, seeds, report, title;
   std::vector<std::string> policies, prices;
   std::string tenant = "default";
   std::int64_t gpus_per_node = 0;
@@ -97,6 +98,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--load", options.load, "Factor of load: submission times are divided by it");
   app.add_option("--overlay", options.overlay, "Tenants, priorities, checkpoints and quotas that the trace lacks");
   app.add_option("--format", options.format, "native, openb, philly, helios or slurm (default: by the file's header)");
+  app.add_option("--zone", options.zone,
+                 "Time zone of the dates of --jobs that state no offset from UTC, such as Europe/Paris (default: UTC)");
   app.add_option("--tenant", options.tenant, "Queue of jobs whose tenant is not stated");
   app.add_option("--gpus-per-node", options.gpus_per_node,
                  "Split jobs without a number of workers for nodes of this size")
@@ -161,6 +164,8 @@ Result<void> read_fleet(const Options& options, const ReadOptions& read, Trace& 
 Result<void> read_sources(const Options& options, Input& input) {
   ReadOptions read = read_options(options);
   if (options.jobs.empty() == options.from_log.empty()) return invalid("give either --jobs or --from-log");
+  if (!options.zone.empty() && options.jobs.empty())
+    return invalid("--zone is for --jobs: a log of berth has instants");
   if (!options.from_log.empty()) {
     auto logged = read_event_log(options.from_log);
     if (!logged) return logged.error();
@@ -172,6 +177,13 @@ Result<void> read_sources(const Options& options, Input& input) {
       const auto format = parse_trace_format(options.format);
       if (!format) return format.error();
       read.format = *format;
+    }
+    if (!options.zone.empty()) {
+      read.zone = timezone::zone_of(options.zone);
+      if (!read.zone) {
+        return invalid("--zone: this machine knows no time zone '" + options.zone.substr(0, 80) +
+                       "'; give one of tzdata, such as Europe/Paris");
+      }
     }
     if (auto jobs = read_jobs(options.jobs, read, input.trace); !jobs) return jobs;
   }

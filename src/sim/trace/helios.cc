@@ -17,8 +17,11 @@ void read_helios_job(Row& row, RowSink& sink) {
   job.tenant = row.name("vc");
   job.user = row.name("user");
   job.status = row.name("state");
-  job.submit_ms = parse_date_ms(row.cell("submit_time"));
-  if (!job.submit_ms) row.fault("submit_time", "not a date");
+  if (const auto submitted = sink.date_ms(row.cell("submit_time"))) {
+    job.submit_ms = *submitted;
+  } else {
+    row.fault("submit_time", submitted.error().message);
+  }
   job.duration_ms = row.seconds_as_ms("duration");
   if (!job.duration_ms) row.fault("duration", "empty");
   const std::int64_t gpus = row.need_whole("gpu_num", kMaxGpus);

@@ -23,7 +23,7 @@ namespace json = boost::json;
 // Reads members of one job; the first fault stays.
 class JobObject {
  public:
-  explicit JobObject(const json::object& object) : object_(object) {}
+  JobObject(const json::object& object, RowSink& sink) : object_(object), sink_(sink) {}
 
   std::string name(std::string_view key) {
     const json::value* value = object_.if_contains(key);
@@ -39,9 +39,11 @@ class JobObject {
     const json::value* value = object_.if_contains(key);
     if (value == nullptr || value->is_null()) return std::nullopt;
     if (value->is_string() && (value->get_string().empty() || value->get_string() == "None")) return std::nullopt;
-    const auto parsed = value->is_string() ? parse_date_ms(value->get_string()) : std::nullopt;
-    if (!parsed) fault(key, "not a date");
-    return parsed;
+    const auto parsed =
+        value->is_string() ? sink_.date_ms(value->get_string()) : Result<std::int64_t>(invalid("not a date"));
+    if (parsed) return *parsed;
+    fault(key, parsed.error().message);
+    return std::nullopt;
   }
   const json::array* list(std::string_view key) {
     const json::value* value = object_.if_contains(key);
@@ -56,6 +58,7 @@ class JobObject {
 
  private:
   const json::object& object_;
+  RowSink& sink_;
   std::optional<std::string> fault_;
 };
 
@@ -80,10 +83,10 @@ std::int64_t gpus_of(const json::array& detail, JobObject& job) {
   return gpus;
 }
 
-void add_attempt(const json::value& value, JobObject& job, Attempts& attempts) {
+void add_attempt(const json::value& value, JobObject& job, Attempts& attempts, RowSink& sink) {
   const json::object* object = value.if_object();
   if (object == nullptr) return job.fault("attempts", "not a list of objects");
-  JobObject attempt(*object);
+  JobObject attempt(*object, sink);
   const auto start = attempt.date("start_time");
   const auto end = attempt.date("end_time");
   const json::array* detail = attempt.list("detail");
@@ -98,7 +101,7 @@ void add_attempt(const json::value& value, JobObject& job, Attempts& attempts) {
 }
 
 void read_philly_job(const json::object& object, std::int64_t line, RowSink& sink) {
-  JobObject source(object);
+  JobObject source(object, sink);
   TraceJob job;
   job.line = line;
   job.id = source.name("jobid");
@@ -110,7 +113,7 @@ void read_philly_job(const json::object& object, std::int64_t line, RowSink& sin
   if (!job.submit_ms) source.fault("submitted_time", "empty");
   Attempts attempts;
   if (const json::array* list = source.list("attempts")) {
-    for (const json::value& attempt : *list) add_attempt(attempt, source, attempts);
+    for (const json::value& attempt : *list) add_attempt(attempt, source, attempts, sink);
   }
   if (attempts.gpus > kMaxGpus) source.fault("attempts", "too many GPUs");
   if (attempts.duration_ms > kMaxTimeMs) source.fault("attempts", "over a thousand years");

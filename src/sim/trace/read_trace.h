@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "model/off_peak.h"
 #include "sim/trace/trace.h"
 
 namespace berth::sim {
@@ -29,6 +30,7 @@ Result<TraceFormat> parse_trace_format(std::string_view text);
 struct ReadOptions {
   std::optional<TraceFormat> format;                // absent: detect
   bool strict = false;                              // refuse the file at its first bad row
+  std::optional<TimeZone> zone = {};                // of dates that state no offset; absent: UTC
   std::optional<std::int64_t> gpus_of_silent_node;  // GPUs of nodes that do not state them; absent: such a row is bad
   bool gpus_only = false;                         // only GPUs count: any node size and any number of models is accepted
   std::size_t max_bytes = std::size_t{2} << 30U;  // after unpacking

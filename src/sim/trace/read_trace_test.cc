@@ -374,8 +374,29 @@ TEST_CASE("Slurm's sizes go up to P and E, and a run time without Elapsed is tol
   REQUIRE(clocks.jobs.size() == 1);
   CHECK(clocks.defaults_taken.at(
             "run time (Elapsed) not stated: End less Start, an hour off where clocks changed between") == 1);
-  CHECK(clocks.bad_rows.by_reason.at("End: before Start; over a change of clocks only Elapsed says how long it ran") ==
-        1);
+  CHECK(clocks.bad_rows.by_reason.at(
+            "End: before Start; over a change of clocks only Elapsed or --zone says how long it ran") == 1);
+}
+
+TEST_CASE("with a zone the run time over a change of clocks is right, and a time that is there twice is a bad row") {
+  ReadOptions options;
+  // As Berlin's clocks in 2026: an hour ahead of UTC in winter, two from 29 March to 25 October.
+  options.zone = TimeZone{"Europe/Berlin", {{{0}, 3600}, {{1'774'746'000'000}, 7200}, {{1'792'890'000'000}, 3600}}};
+  const Trace trace = jobs_of(
+      "JobID|User|Account|Submit|Start|End|State|ReqTRES|NNodes\n"
+      "1|ann|lab|2026-03-29T01:00:00|2026-03-29T01:50:00|2026-03-29T03:10:00|COMPLETED|cpu=8,gres/gpu=8,node=1|1\n"
+      "2|ann|lab|2026-10-25T01:00:00|2026-10-25T02:50:00+02:00|2026-10-25T02:10:00+01:00|COMPLETED|cpu=8,gres/"
+      "gpu=8,node=1|1\n"
+      "3|ann|lab|2026-10-25T02:10:00|2026-10-25T03:50:00|2026-10-25T04:10:00|COMPLETED|cpu=8,gres/gpu=8,node=1|1\n",
+      options);
+  REQUIRE(trace.jobs.size() == 2);
+  CHECK(trace.jobs[0].duration_ms == 20 * 60'000);
+  CHECK(trace.jobs[1].duration_ms == 20 * 60'000);
+  CHECK(to_iso8601(*trace.start) == "2026-03-29T00:00:00.000Z");
+  CHECK(trace.notes.back().starts_with("dates are read by the clocks of Europe/Berlin;"));
+  REQUIRE(trace.bad_rows.total == 1);
+  CHECK(trace.bad_rows.first[0].reason ==
+        "Submit: the clocks of Europe/Berlin show that time twice; a date with its offset, as +01:00, is exact");
 }
 
 TEST_CASE("GPUs of Slurm jobs: typed or not, MIG types, whole nodes, array elements, heterogeneous jobs") {

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "sim/trace/dates.h"
+
 namespace berth::sim {
 
 void RowSink::add(TraceJob job, const std::vector<std::string_view>& defaults) {
@@ -45,6 +47,11 @@ Result<void> RowSink::status() const {
   return {};
 }
 
+Result<std::int64_t> RowSink::date_ms(std::string_view text) {
+  any_without_offset_ = any_without_offset_ || !states_offset(text);
+  return sim::date_ms(text, options_.zone ? &*options_.zone : nullptr);
+}
+
 void RowSink::start_at_first_submission() {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   for (const TraceJob& job : trace_.jobs) first = std::min(first, job.submit_ms.value_or(first));
@@ -53,8 +60,10 @@ void RowSink::start_at_first_submission() {
     if (job.submit_ms) *job.submit_ms -= first;
   }
   trace_.start = Timestamp{first};
-  trace_.notes.push_back("dates carry no time zone and are read as UTC; time 0 is the first submission, " +
-                         to_iso8601(*trace_.start));
+  std::string read_by = "dates state their offset from UTC";
+  if (any_without_offset_) read_by = "dates carry no time zone and are read as UTC (--zone says another)";
+  if (any_without_offset_ && options_.zone) read_by = "dates are read by the clocks of " + options_.zone->name;
+  trace_.notes.push_back(read_by + "; time 0 is the first submission, " + to_iso8601(*trace_.start));
 }
 
 }  // namespace berth::sim

@@ -51,6 +51,9 @@ class RowSink {
   Result<void> status() const;
   std::int64_t rows() const { return rows_; }
 
+  // Reads a date of the source (dates.h), and remembers whether any relied on the zone.
+  Result<std::int64_t> date_ms(std::string_view text);
+
   // For sources with dates: the earliest submission becomes time 0.
   void start_at_first_submission();
 
@@ -62,6 +65,7 @@ class RowSink {
   std::unordered_set<std::string> models_;  // of the nodes taken
   std::optional<Error> refusal_;
   std::int64_t rows_ = 0;
+  bool any_without_offset_ = false;
 };
 
 }  // namespace berth::sim

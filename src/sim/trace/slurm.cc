@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/trace/dates.h"
 #include "sim/trace/fields.h"
 #include "sim/trace/formats.h"
 #include "sim/trace/request_rules.h"
@@ -79,26 +80,32 @@ Tres parse_tres(Row& row, std::string_view column) {
 
 bool is_absent(std::string_view text) { return text.empty() || text == "Unknown" || text == "None"; }
 
-std::optional<std::int64_t> date_of(Row& row, std::string_view column) {
+std::optional<std::int64_t> date_of(Row& row, std::string_view column, RowSink& sink) {
   if (is_absent(row.cell(column))) return std::nullopt;
-  const auto date = parse_date_ms(row.cell(column));
-  if (!date) row.fault(column, "not a date");
-  return date;
+  const auto date = sink.date_ms(row.cell(column));
+  if (date) return *date;
+  row.fault(column, date.error().message);
+  return std::nullopt;
 }
 
 // ElapsedRaw (seconds) or Elapsed, else End - Start.
-std::optional<std::int64_t> run_time(Row& row) {
+std::optional<std::int64_t> run_time(Row& row, RowSink& sink) {
   if (!row.empty("ElapsedRaw")) return row.seconds_as_ms("ElapsedRaw");
   if (!row.empty("Elapsed")) {
     const auto elapsed = parse_elapsed_ms(row.cell("Elapsed"));
     if (!elapsed) row.fault("Elapsed", "not an elapsed time");
     return elapsed;
   }
-  const auto start = date_of(row, "Start");
-  const auto end = date_of(row, "End");
+  const auto start = date_of(row, "Start", sink);
+  const auto end = date_of(row, "End", sink);
   if (!start || !end) return std::nullopt;
-  if (*end < *start) row.fault("End", "before Start; over a change of clocks only Elapsed says how long it ran");
-  row.take_default("run time (Elapsed) not stated: End less Start, an hour off where clocks changed between");
+  const bool exact = sink.options().zone || (states_offset(row.cell("Start")) && states_offset(row.cell("End")));
+  if (*end < *start) {
+    row.fault("End", exact ? "before Start"
+                           : "before Start; over a change of clocks only Elapsed or --zone says how long it ran");
+  }
+  row.take_default(exact ? "run time (Elapsed) not stated: End less Start"
+                         : "run time (Elapsed) not stated: End less Start, an hour off where clocks changed between");
   return *end - *start;
 }
 
@@ -188,9 +195,9 @@ void read_slurm_job(Row& row, SlurmJobs& jobs, RowSink& sink) {
   job.priority_class = row.name("QOS");
   const std::string state = row.name("State");
   job.status = state.substr(0, state.find(' '));  // "CANCELLED by 1000"
-  job.submit_ms = date_of(row, "Submit");
+  job.submit_ms = date_of(row, "Submit", sink);
   if (!job.submit_ms) row.fault("Submit", "empty");
-  job.duration_ms = run_time(row);
+  job.duration_ms = run_time(row, sink);
   job.time_limit_ms = time_limit(row);
   Tres tres = parse_tres(row, "ReqTRES");
   if (row.empty("ReqTRES") || (tres.gpus == 0 && !row.empty("AllocTRES"))) {

@@ -333,6 +333,7 @@ class Checker : public Witness {
   bool in_burst(const std::vector<TaskPlacement>& placements) const;
   bool closed_to(const JobView& job, const NodeView& node) const;
   std::int64_t grace_ms(const JobView& job) const;
+  std::int64_t limit_and_grace_ms(const JobView& job) const;
   void check_move(const JobView& job, const StopBegan& event);
   void check_order(const JobView& job, const StopBegan& event);
   void check_moves_to(JobView& job, const std::vector<TaskPlacement>& to);

@@ -191,6 +191,12 @@ bool Checker::is_replica(const JobView& job) const {
   return parent != jobs_.end() && parent->second.spec.kind == JobKind::kService;
 }
 
+// A job that saves goes on for its grace after its time limit.
+std::int64_t Checker::limit_and_grace_ms(const JobView& job) const {
+  const bool saves = job.spec.checkpoint.on_signal && !is_replica(job);
+  return job.spec.time_limit_s * 1000 + (saves ? grace_ms(job) : 0);
+}
+
 // Returns true if a maintenance window of the node begins too early for a job that starts now: before the job ends, or
 // before it has run its minimum and can be moved.
 bool Checker::closed_to(const JobView& job, const NodeView& node) const {
@@ -198,7 +204,7 @@ bool Checker::closed_to(const JobView& job, const NodeView& node) const {
   const Timestamp begins = job.running ? job.started : now_;
   return std::any_of(node.windows.begin(), node.windows.end(), [&](const auto& window) {
     const auto& [from, to] = window;
-    const bool gone = job.spec.time_limit_s > 0 && begins + job.spec.time_limit_s * 1000 <= from;
+    const bool gone = job.spec.time_limit_s > 0 && begins + limit_and_grace_ms(job) <= from;
     const std::int64_t least_s = std::max<std::int64_t>(*queues_[job.queue].eviction.min_runtime_s, 1);
     return to > now_ && !gone && !(moves && now_ + least_s * 1000 + grace_ms(job) <= from);
   });
@@ -209,7 +215,7 @@ bool Checker::departs(const JobView& job) const {
   for (std::size_t t = 0; t < job.placements.size(); ++t) {
     if (job.over[t]) continue;
     for (const auto& [from, to] : nodes_[job.placements[t].node.index()].windows) {
-      const bool gone = job.spec.time_limit_s > 0 && job.started + job.spec.time_limit_s * 1000 <= from;
+      const bool gone = job.spec.time_limit_s > 0 && job.started + limit_and_grace_ms(job) <= from;
       if (!gone && from.ms - grace_ms(job) <= now_.ms) return true;
     }
   }
