@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "billing/opened_line.h"
+#include "control/validate.h"
 #include "daemon/disk_reserve.h"
 #include "daemon/forecast.h"
 #include "daemon/history_codec.h"
@@ -64,7 +65,12 @@ void DaemonService::submit(const Origin& by, Command command, std::function<void
   }
   if (auto ok = change_limit_.take(command, clock_.now()); !ok) return answer(ok.error());
   if (const auto* job = std::get_if<SubmitJob>(&command)) {
-    if (auto ok = backend_.check(job->spec); !ok) return answer(ok.error());
+    JobSpec spec = job->spec;
+    reader_.read([&](state::State& state, const billing::Meter&) {
+      if (auto queue = control::only_queue(state); spec.queue.empty() && queue) spec.queue = std::move(*queue);
+      control::fill_default_images(state, spec);
+    });
+    if (auto ok = backend_.check(spec); !ok) return answer(ok.error());
   }
   if (inbox_.put({std::move(command), answer, false, by})) return;
   answer(
