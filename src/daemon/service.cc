@@ -59,18 +59,25 @@ DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log
       desk_(log),
       past_(log, *this) {}
 
+// A job that names no image may get that of its queue. Only then is the state asked: no other answer waits for a read.
+Result<void> DaemonService::check_where_it_runs(const JobSpec& job) {
+  const auto stated = backend_.check(job);
+  if (stated) return stated;
+  JobSpec spec = job;
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    if (auto queue = control::only_queue(state); spec.queue.empty() && queue) spec.queue = std::move(*queue);
+    control::fill_default_images(state, spec);
+  });
+  return backend_.check(spec);
+}
+
 void DaemonService::submit(const Origin& by, Command command, std::function<void(Result<control::Reply>)> answer) {
   if (!may_use_reserve(command)) {
     if (auto room = check_disk_reserve(facts_.data_dir); !room) return answer(room.error());
   }
   if (auto ok = change_limit_.take(command, clock_.now()); !ok) return answer(ok.error());
   if (const auto* job = std::get_if<SubmitJob>(&command)) {
-    JobSpec spec = job->spec;
-    reader_.read([&](state::State& state, const billing::Meter&) {
-      if (auto queue = control::only_queue(state); spec.queue.empty() && queue) spec.queue = std::move(*queue);
-      control::fill_default_images(state, spec);
-    });
-    if (auto ok = backend_.check(spec); !ok) return answer(ok.error());
+    if (auto ok = check_where_it_runs(job->spec); !ok) return answer(ok.error());
   }
   if (inbox_.put({std::move(command), answer, false, by})) return;
   answer(

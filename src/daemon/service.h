@@ -59,6 +59,7 @@ class DaemonService final : public api::Service {
   api::JobIdentities& identities() override { return identities_; }
 
  private:
+  Result<void> check_where_it_runs(const JobSpec& job);
   Timestamp now(const state::State& state) { return std::max(state.now(), clock_.now()); }
   GpuUtilization measured() const { return sampler_ == nullptr ? GpuUtilization() : sampler_->of_last_hour(); }
 
