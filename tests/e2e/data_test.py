@@ -21,7 +21,7 @@ secrets:
 queues:
   research:
     volumes:
-      data: {{host_path: {at}/data, read_only: true}}
+      data: {{host_path: {at}/set, read_only: true}}
       away: {{host_path: {at}/no-such-directory}}
       linked: {{host_path: {at}/link}}
       claim: {{claim: scratch}}
@@ -33,11 +33,11 @@ class WithVolumes(Server):
     def __init__(self):
         super().__init__(fresh_directory(), gpus="4xH100-SXM5-80GB")
         os.chmod(self.directory, 0o711)
-        for name, mode in (("scratch", 0o1777), ("data", 0o755), ("private", 0o777)):
+        for name, mode in (("scratch", 0o1777), ("set", 0o755), ("private", 0o777)):
             os.makedirs(self.at(name))
             os.chmod(self.at(name), mode)
-        os.symlink(self.at("data"), self.at("link"))
-        self.write("data/file", "forty-two\n")
+        os.symlink(self.at("set"), self.at("link"))
+        self.write("set/file", "forty-two\n")
         self.write("hf-token", CANARY)
         os.chmod(self.at("hf-token"), 0o600)
         self.config = self.at("cluster.yaml")
@@ -94,10 +94,10 @@ def a_job_reads_a_volume_and_writes_to_one_that_is_not_read_only():
 
 def a_read_only_volume_cannot_be_written():
     server = WithVolumes()
-    os.chmod(server.at("data"), 0o777)
+    os.chmod(server.at("set"), 0o777)
     assert "Read-only" in server.said("touch /d/x 2>&1 || true", mounts=["data:/d"])  # as the configuration has it
     assert "Read-only" in server.said("touch /d/x 2>&1 || true", mounts=["scratch:/d:ro"])  # as the job has it
-    assert not os.path.exists(server.at("data/x")) and not os.path.exists(server.at("scratch/x"))
+    assert not os.path.exists(server.at("set/x")) and not os.path.exists(server.at("scratch/x"))
     discard(server)
 
 
@@ -160,9 +160,11 @@ def a_secret_is_in_the_task_and_nowhere_else():
     assert seen["outcome"] == "succeeded", (seen, server.output(job, "stderr"))
     said = server.output(job)
     assert hashlib.sha256(CANARY.encode()).hexdigest() in said and "\n400\n" in said, said
-    shown = [str(server.ask("GET", "/v1/snapshot")), str(server.ask("GET", f"/v1/jobs/{job}")), str(server.all_events()),
-             *(server.berth(*words).stdout for words in (("why", str(job)), ("job", str(job), "-o", "json"), ("config", "show"),
-                                                         ("snapshot", "-o", server.at("snapshot")), ("audit", "-o", "json")))]
+    shown = [str(server.ask("GET", path)) for path in ("/v1/snapshot", f"/v1/jobs/{job}", "/v1/config")] + [str(server.all_events())]
+    for words in (("why", str(job)), ("job", str(job), "-o", "json"), ("config",), ("events",), ("audit", "-o", "json")):
+        ran = server.berth(*words)
+        assert ran.returncode == 0 and ran.stdout, (words, ran)
+        shown.append(ran.stdout)
     assert "secret hf-token in /berth/secrets/hf-token" in server.berth("job", str(job)).stdout
     assert not any(CANARY in one for one in shown)
     server.stop()
