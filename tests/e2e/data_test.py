@@ -30,7 +30,7 @@ queues:
 
 
 class WithVolumes(Server):
-    def __init__(self):
+    def __init__(self, uid=None):
         super().__init__(fresh_directory(), gpus="4xH100-SXM5-80GB")
         os.chmod(self.directory, 0o711)
         for name, mode in (("scratch", 0o1777), ("set", 0o755), ("private", 0o777)):
@@ -42,6 +42,8 @@ class WithVolumes(Server):
         os.chmod(self.at("hf-token"), 0o600)
         self.config = self.at("cluster.yaml")
         self.write("cluster.yaml", CONFIG.format(at=self.directory))
+        if uid is not None:
+            self.run_as(uid)
         assert self.start(), self.tail()
 
     def at(self, name):
@@ -179,6 +181,15 @@ def a_secret_is_in_the_task_and_nowhere_else():
             looked_at += 1
     assert looked_at > 10, looked_at
     assert CANARY in open(server.at("hf-token")).read()
+    discard(server)
+
+
+def a_server_that_is_not_root_refuses_what_it_cannot_mount():
+    server = WithVolumes(uid=1)
+    for more in ({"mounts": ["data:/d"]}, {"secrets": ["hf-token"]}, {"shm": "8MiB"}, {"checkpoint": {"volume": "scratch"}}):
+        refused = server.refusal(**more)
+        assert "need a server that is root" in refused, refused
+    server.said("true")
     discard(server)
 
 
