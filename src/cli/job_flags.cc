@@ -39,6 +39,8 @@ FlagKind kind_of(const document::JobKey& key) {
     case KeyKind::kJobIds:
     case KeyKind::kTolerations:
     case KeyKind::kNodeRules:
+    case KeyKind::kMounts:
+    case KeyKind::kSecrets:
       return FlagKind::kList;
     case KeyKind::kPairs:
     case KeyKind::kCounts:

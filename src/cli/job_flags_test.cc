@@ -190,12 +190,15 @@ std::string value_for(const document::JobKey& key) {
     case KeyKind::kPairs:
     case KeyKind::kTerms:
       return "A=b";
+    case KeyKind::kMounts:
+      return "data:/data:ro";
     case KeyKind::kCounts:
       return "rdma/hca=2";
     case KeyKind::kText:
     case KeyKind::kTexts:
     case KeyKind::kTolerations:
     case KeyKind::kNodeRules:
+    case KeyKind::kSecrets:
     case KeyKind::kBool:
     case KeyKind::kMap:
     case KeyKind::kGroups:

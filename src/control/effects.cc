@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/planted.h"
+#include "model/queue_volumes.h"
 
 namespace berth::control {
 
@@ -109,6 +110,46 @@ std::vector<std::string> torchrun_of(const JobState& job, std::uint32_t index, s
           "5"};
 }
 
+// A directory of the job's own has its id in it. A stated one is shared by nothing but the elements of an array and the
+// replicas of a service, which get a directory each.
+std::string directory_of(const JobState& job, const VolumePlace& place) {
+  if (place.path.empty()) return "job-" + std::to_string(job.id.value());
+  return place.path + (job.parent.valid() ? "/" + std::to_string(job.index) : "");
+}
+
+void add_place(const State& state, const JobState& job, const VolumePlace& place, std::string_view at,
+               const char* variable, StartTask& start) {
+  if (place.volume.empty()) return;
+  const VolumeConfig* volume = volume_of(state.config(), state.queue(job.queue).path, place.volume);
+  if (volume == nullptr || volume->read_only) {
+    start.cannot_start = "volume '" + place.volume + "' is no longer one that its queue may write";
+    return;
+  }
+  start.volumes.push_back({*volume, directory_of(job, place), std::string(at), false});
+  start.env.emplace_back(variable, at);
+}
+
+// What the tasks find mounted is as the configuration says now: at the submission it was checked.
+void add_mounts(const State& state, const JobState& job, StartTask& start) {
+  const ClusterConfig& config = state.config();
+  const std::string& queue = state.queue(job.queue).path;
+  for (const Mount& mount : job.spec.mounts) {
+    if (const VolumeConfig* volume = volume_of(config, queue, mount.name))
+      start.volumes.push_back({*volume, "", mount.path, mount.read_only || volume->read_only});
+    else
+      start.cannot_start = "its queue no longer has volume '" + mount.name + "'";
+  }
+  for (const SecretMount& mount : job.spec.secrets) {
+    if (const SecretConfig* secret = secret_of(config, queue, mount.name))
+      start.secrets.push_back({*secret, mount.place()});
+    else
+      start.cannot_start = "its queue no longer has secret '" + mount.name + "'";
+  }
+  add_place(state, job, job.spec.checkpoint.place, kCheckpointMount, "BERTH_CHECKPOINT_DIR", start);
+  add_place(state, job, job.spec.outputs, kOutputsMount, "BERTH_OUTPUT_DIR", start);
+  start.shm_mib = job.spec.shm_mib;
+}
+
 void prepend(std::vector<std::string>& command, std::vector<std::string> words) {
   words.insert(words.end(), std::make_move_iterator(command.begin()), std::make_move_iterator(command.end()));
   command = std::move(words);
@@ -170,6 +211,7 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
       start.signal_workers = true;
       break;
   }
+  add_mounts(state, job, start);
   start.cpu_milli = placement.cpu_milli;
   start.memory_mib = placement.memory_mib;
   start.countables = placement.countables;

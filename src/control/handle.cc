@@ -371,6 +371,7 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
     if (!queue) return queue.error();
     event.spec.queue = std::move(*queue);
   }
+  fill_default_images(batch.state(), event.spec);
   const JobState* service = service_to_update(batch.state(), event.spec);
   if (auto ok = resolve_mig_profiles(batch.state(), event.spec, service); !ok) return ok.error();
   if (auto ok = validate(batch.state(), event.spec, service != nullptr); !ok) return ok.error();

@@ -6,8 +6,10 @@
 #include <set>
 #include <string>
 
+#include "control/mounts.h"
 #include "model/job_check.h"
 #include "model/nearest.h"
+#include "model/queue_volumes.h"
 
 namespace berth::control {
 
@@ -41,9 +43,7 @@ Result<void> check_models(const state::State& state, const std::string& where, c
 // The image need not be on any node, because it can be pulled.
 Result<void> check_image(const state::State& state, const std::string& where, const std::string& image) {
   if (image.empty()) return {};
-  const auto& nodes = state.nodes();
-  if (std::any_of(nodes.begin(), nodes.end(), [](const state::NodeState& node) { return node.spec.containers; }))
-    return {};
+  if (runs_containers(state)) return {};
   return Error{ErrorCode::kUnsupported,
                where + "image: no node of this cluster runs containers; leave it out and give a command"};
 }
@@ -243,6 +243,15 @@ Result<void> resolve_mig_profiles(const state::State& state, JobSpec& spec, cons
   return {};
 }
 
+void fill_default_images(const state::State& state, JobSpec& spec) {
+  const auto has_none = [](const TaskGroup& group) { return group.image.empty(); };
+  if (std::none_of(spec.groups.begin(), spec.groups.end(), has_none) || !runs_containers(state)) return;
+  const std::string image = default_image_of(state.config(), spec.queue);
+  for (TaskGroup& group : spec.groups) {
+    if (group.image.empty()) group.image = image;
+  }
+}
+
 namespace {
 
 // Collects what is wrong with a submission, one line for each.
@@ -319,6 +328,7 @@ Result<void> validate(const state::State& state, const JobSpec& spec, bool updat
   mistakes.add(check_topology(state, "topology", spec.topology));
   mistakes.add(check_group_topology(state, spec));
   mistakes.add(check_affinity(state, spec));
+  for (const Error& problem : check_mounts(state, spec)) mistakes.add(problem);
   // A limit of today is told of a job that is right.
   if (!updates && mistakes.none()) mistakes.add(check_submitted(state, *state.queue_at(spec.queue), spec.user));
   if (auto priority = priority_of(state, spec); !priority) mistakes.add(priority.error());

@@ -23,6 +23,9 @@ Result<void> validate(const state::State& state, const JobSpec& spec, bool updat
 // updated service keeps the share that it has.
 Result<void> resolve_mig_profiles(const state::State& state, JobSpec& spec, const state::JobState* updated);
 
+// Gives each task group without an image the default image of its queue, if nodes here run containers.
+void fill_default_images(const state::State& state, JobSpec& spec);
+
 // Returns the only leaf queue, for a job that names no queue. Error, with a list of leaf queues: there are several.
 Result<std::string> only_queue(const state::State& state);
 

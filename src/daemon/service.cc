@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "billing/opened_line.h"
+#include "control/validate.h"
 #include "daemon/disk_reserve.h"
 #include "daemon/forecast.h"
 #include "daemon/history_codec.h"
@@ -69,13 +70,25 @@ DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log
       desk_(log),
       past_(log, *this) {}
 
+// A job that names no image may get that of its queue. Only then is the state asked: no other answer waits for a read.
+Result<void> DaemonService::check_where_it_runs(const JobSpec& job) {
+  const auto stated = backend_.check(job);
+  if (stated) return stated;
+  JobSpec spec = job;
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    if (auto queue = control::only_queue(state); spec.queue.empty() && queue) spec.queue = std::move(*queue);
+    control::fill_default_images(state, spec);
+  });
+  return backend_.check(spec);
+}
+
 void DaemonService::submit(const Origin& by, Command command, std::function<void(Result<control::Reply>)> answer) {
   if (!may_use_reserve(command)) {
     if (auto room = check_disk_reserve(facts_.data_dir); !room) return answer(room.error());
   }
   if (auto ok = change_limit_.take(command, clock_.now()); !ok) return answer(ok.error());
   if (const auto* job = std::get_if<SubmitJob>(&command)) {
-    if (auto ok = backend_.check(job->spec); !ok) return answer(ok.error());
+    if (auto ok = check_where_it_runs(job->spec); !ok) return answer(ok.error());
   }
   const std::uint64_t bytes = by.empty() ? 0 : log_cost(command);
   if (auto ok = take_of_day(by.subject, bytes); !ok) return answer(ok.error());

@@ -63,6 +63,7 @@ class DaemonService final : public api::Service {
   api::JobIdentities& identities() override { return identities_; }
 
  private:
+  Result<void> check_where_it_runs(const JobSpec& job);
   Timestamp now(const state::State& state) { return std::max(state.now(), clock_.now()); }
   Result<void> take_of_day(const std::string& subject, std::uint64_t bytes);
   void give_back(const std::string& subject, std::uint64_t bytes);

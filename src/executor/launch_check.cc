@@ -34,6 +34,27 @@ Result<void> check_range(const std::string& what, std::int64_t value, std::int64
   return {};
 }
 
+Result<void> check_view(const TaskLaunch& launch) {
+  const auto check_place = [](const std::string& what, const std::string& path) -> Result<void> {
+    if (path.empty()) return invalid(what + " is empty");
+    return check_path(what, path);
+  };
+  for (const TaskMount& mount : launch.mounts) {
+    if (auto checked = check_place("the source of a mount", mount.source); !checked) return checked;
+    if (auto checked = check_place("the target of a mount", mount.target); !checked) return checked;
+    if (holds_nul(mount.beneath)) return invalid("a path in a mount holds a NUL byte");
+  }
+  for (const TaskSecrets& secrets : launch.secrets) {
+    if (auto checked = check_place("the target of secrets", secrets.target); !checked) return checked;
+    for (const auto& [name, source] : secrets.files) {
+      if (name.empty() || name.find('/') != std::string::npos || holds_nul(name))
+        return invalid("the name of a secret's file is not one");
+      if (auto checked = check_place("the source of a secret", source); !checked) return checked;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_launch(const TaskLaunch& launch) {
@@ -58,6 +79,8 @@ Result<void> check_launch(const TaskLaunch& launch) {
   if (auto checked = check_range("lease_ms", launch.lease_ms, kLongestMs); !checked) return checked;
   if (auto checked = check_range("max_log_bytes", launch.max_log_bytes, kMostLogBytes); !checked) return checked;
   if (auto checked = check_range("log_segments", launch.log_segments, 1000); !checked) return checked;
+  if (auto checked = check_range("shm_mib", launch.shm_mib, kMostMib); !checked) return checked;
+  if (auto checked = check_view(launch); !checked) return checked;
   if (launch.stop_signal < 1 || launch.stop_signal >= NSIG) {
     return invalid("no signal " + std::to_string(launch.stop_signal));
   }

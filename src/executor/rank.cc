@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -29,7 +30,7 @@ namespace {
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 // What failed between fork and exec. The child reports it through a pipe that a successful exec closes.
-enum class Stage : int { kDescriptors, kUser, kCheckpoint, kWorkdir, kExec };
+enum class Stage : int { kDescriptors, kView, kUser, kCheckpoint, kWorkdir, kExec };
 
 struct ChildFailure {
   Stage stage = Stage::kExec;
@@ -94,6 +95,7 @@ struct ChildPlan {
   int output_fd = -1;
   int errors_fd = -1;
   int failure_fd = -1;
+  int view = -1;
 };
 
 [[noreturn]] void run_child(ChildPlan& plan) {
@@ -106,6 +108,7 @@ struct ChildPlan {
   const bool redirected =
       input_fd >= 0 && ::dup2(input_fd, 0) == 0 && ::dup2(plan.output_fd, 1) == 1 && ::dup2(plan.errors_fd, 2) == 2;
   if (!redirected) give_up(plan.failure_fd, Stage::kDescriptors);
+  if (plan.view >= 0 && ::setns(plan.view, CLONE_NEWNS) != 0) give_up(plan.failure_fd, Stage::kView);
   const bool is_changed = plan.launch.user && ::geteuid() == 0;
   if (is_changed && !become(*plan.launch.user)) give_up(plan.failure_fd, Stage::kUser);
   // The first protection for the case that the supervisor is killed. It is set after the change of user, which clears
@@ -143,6 +146,8 @@ StartFailure explain(const ChildFailure& failure, const TaskLaunch& launch) {
   switch (failure.stage) {
     case Stage::kDescriptors:
       return {126, "cannot redirect its output: " + why};
+    case Stage::kView:
+      return {126, "cannot enter its mount namespace: " + why};
     case Stage::kUser:
       return {126, "cannot become user " + std::to_string(launch.user->uid) + ": " + why};
     case Stage::kCheckpoint:
@@ -202,7 +207,7 @@ Environment compose_environment(const TaskLaunch& launch, std::size_t rank, cons
 }
 
 std::variant<Rank, StartFailure> start_rank(const TaskLaunch& launch, std::size_t rank, const std::string& token,
-                                            const TaskCgroups& cgroups, int oom_score) {
+                                            const TaskCgroups& cgroups, int oom_score, int view) {
   auto output = open_pipe();
   auto errors = open_pipe();
   auto word = open_pipe();
@@ -215,7 +220,8 @@ std::variant<Rank, StartFailure> start_rank(const TaskLaunch& launch, std::size_
                  oom_score,
                  output->write_end.get(),
                  errors->write_end.get(),
-                 word->write_end.get()};
+                 word->write_end.get(),
+                 view};
   for (const auto& [name, value] : compose_environment(launch, rank, token))
     plan.environment.push_back(name + "=" + value);
   const pid_t pid = ::fork();

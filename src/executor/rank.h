@@ -30,8 +30,9 @@ struct StartFailure {
 // (of launch.user, if given, HOME, USER, LOGNAME and SHELL), launch.env, rank_env, and the variables of the executor.
 Environment compose_environment(const TaskLaunch& launch, std::size_t rank, const std::string& token);
 
-// Forks and executes. Returns when the program runs, or has failed to start.
+// Forks and executes. `view` is the mount namespace of the task; negative: that of its supervisor. Returns when the
+// program runs, or has failed to start.
 std::variant<Rank, StartFailure> start_rank(const TaskLaunch& launch, std::size_t rank, const std::string& token,
-                                            const TaskCgroups& cgroups, int oom_score);
+                                            const TaskCgroups& cgroups, int oom_score, int view = -1);
 
 }  // namespace berth::executor

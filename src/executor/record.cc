@@ -66,6 +66,39 @@ TaskUser decode_user(const json::object& object) {
   return user;
 }
 
+// Written where there is something: an older supervisor reads the rest.
+void encode_view(const TaskLaunch& launch, json::object& object) {
+  json::array mounts;
+  for (const TaskMount& one : launch.mounts)
+    mounts.push_back(json::object{
+        {"source", one.source}, {"beneath", one.beneath}, {"target", one.target}, {"read_only", one.read_only}});
+  json::array secrets;
+  for (const TaskSecrets& one : launch.secrets)
+    secrets.push_back(json::object{{"target", one.target}, {"files", encode_environment(one.files)}});
+  if (!mounts.empty()) object["mounts"] = std::move(mounts);
+  if (!secrets.empty()) object["secrets"] = std::move(secrets);
+  if (launch.shm_mib > 0) object["shm_mib"] = launch.shm_mib;
+  if (!launch.checkpoint_mount.empty()) object["checkpoint_mount"] = launch.checkpoint_mount;
+}
+
+void decode_view(const json::object& object, TaskLaunch& launch) {
+  if (const auto* mounts = object.if_contains("mounts")) {
+    for (const auto& value : mounts->as_array()) {
+      const json::object& one = value.as_object();
+      launch.mounts.push_back({string_at(one, "source"), string_at(one, "beneath"), string_at(one, "target"),
+                               one.at("read_only").as_bool()});
+    }
+  }
+  if (const auto* secrets = object.if_contains("secrets")) {
+    for (const auto& value : secrets->as_array()) {
+      const json::object& one = value.as_object();
+      launch.secrets.push_back({string_at(one, "target"), decode_environment(one.at("files"))});
+    }
+  }
+  if (object.contains("shm_mib")) launch.shm_mib = number_at<std::int64_t>(object, "shm_mib");
+  if (object.contains("checkpoint_mount")) launch.checkpoint_mount = string_at(object, "checkpoint_mount");
+}
+
 json::object encode_launch(const TaskLaunch& launch) {
   json::array rank_env;
   for (const auto& environment : launch.rank_env) rank_env.push_back(encode_environment(environment));
@@ -89,6 +122,7 @@ json::object encode_launch(const TaskLaunch& launch) {
       {"lease_ms", launch.lease_ms},
   };
   if (launch.user) object["user"] = encode_user(*launch.user);
+  encode_view(launch, object);
   return object;
 }
 
@@ -115,6 +149,7 @@ TaskLaunch decode_launch(const json::object& object) {
   launch.log_segments = number_at<int>(object, "log_segments");
   launch.checkpoint_dir = string_at(object, "checkpoint_dir");
   launch.lease_ms = number_at<std::int64_t>(object, "lease_ms");
+  decode_view(object, launch);
   if (const auto* user = object.if_contains("user")) {
     launch.user = decode_user(user->as_object());
   }

@@ -33,9 +33,11 @@
 #include "executor/record.h"
 #include "executor/state_file.h"
 #include "executor/task_log_writer.h"
+#include "executor/task_view.h"
 #include "executor/user_directory.h"
 #include "executor/workers.h"
 #include "model/document/quantity.h"
+#include "model/exit_code.h"
 
 namespace berth::executor {
 
@@ -95,6 +97,7 @@ class Supervisor {
   bool record_self();
   void make_cgroups();
   void make_checkpoint_dir();
+  void make_view();
   void start_ranks();
   void record_started();
 
@@ -138,6 +141,7 @@ class Supervisor {
   Descriptor notify_pipe_;
   TaskLogWriter output_;
   TaskLogWriter errors_;
+  TaskView view_;  // closed if the task has none of its own
   CheckpointWatch checkpoints_;
   std::uint64_t checkpoints_reported_ = 0;
   std::uint64_t bad_acks_told_ = 0;
@@ -185,6 +189,7 @@ int Supervisor::run() {
   if (!record_self()) return 1;
   make_cgroups();
   make_checkpoint_dir();
+  make_view();
   obey_commands();
   if (!cause_) start_ranks();
   if (!cause_) record_started();
@@ -221,11 +226,28 @@ void Supervisor::make_checkpoint_dir() {
   }
 }
 
+// Once the namespace is made, its mounts are there for all ranks, and for a rank that is started later.
+void Supervisor::make_view() {
+  if (!needs_view(launch_)) return;
+  auto view =
+      ::geteuid() == 0 ? make_task_view(launch_) : Result<TaskView>(invalid("mounts need a server that is root"));
+  if (!view) {
+    const int code = view.error().code == ErrorCode::kUnavailable ? kNodeShortCode : 126;
+    start_failure_ = StartFailure{code, view.error().message};
+    errors_.say(view.error().message);
+    return stop(ExitReason::kStartFailed, 0, view.error().message);
+  }
+  view_ = std::move(*view);
+  if (!view_.checkpoints.is_open()) return;
+  checkpoints_ = CheckpointWatch("/proc/self/fd/" + std::to_string(view_.checkpoints.get()), launch_.key.attempt,
+                                 own_uid_of(launch_));
+}
+
 void Supervisor::start_ranks() {
   started_ms_ = now_ms();
   const std::size_t count = std::max<std::size_t>(launch_.rank_env.size(), 1);
   for (std::size_t rank = 0; rank < count; ++rank) {
-    auto started = start_rank(launch_, rank, token_, cgroups_, own_oom_score_);
+    auto started = start_rank(launch_, rank, token_, cgroups_, own_oom_score_, view_.mounts.get());
     if (auto* failure = std::get_if<StartFailure>(&started)) {
       start_failure_ = *failure;
       errors_.say(failure->message);
@@ -259,7 +281,8 @@ void Supervisor::attend() {
 
 std::int64_t Supervisor::ms_until_next_look() const {
   const bool follows = awaits_workers_ != 0 || !signalled_workers_.empty();
-  std::int64_t wait = !launch_.checkpoint_dir.empty() || launch_.lease_ms > 0 || follows ? kLookEveryMs : kIdleMs;
+  const bool watches = !launch_.checkpoint_dir.empty() || view_.checkpoints.is_open();
+  std::int64_t wait = watches || launch_.lease_ms > 0 || follows ? kLookEveryMs : kIdleMs;
   if (kill_at_ms_) wait = std::min(wait, *kill_at_ms_ - now_ms());
   if (launch_.time_limit_ms > 0 && !cause_) wait = std::min(wait, started_ms_ + launch_.time_limit_ms - now_ms());
   return std::clamp<std::int64_t>(wait, kill_at_ms_ ? kSweepEveryMs : 0, kIdleMs);

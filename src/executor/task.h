@@ -45,6 +45,21 @@ struct TaskUser {
   bool only_runs_tasks = false;  // nothing else on this machine runs by this uid: what its last task leaves is removed
 };
 
+// A directory of this machine that the task finds at `target`, or the directory `beneath` it, which is made with the
+// user's rights if it is missing.
+struct TaskMount {
+  std::string source;
+  std::string beneath = {};  // relative; empty: the source itself
+  std::string target;
+  bool read_only = false;
+};
+
+// Copies of files of this machine that the task finds in the directory `target`: they are in memory, and the user's.
+struct TaskSecrets {
+  std::string target;
+  std::vector<std::pair<std::string, std::string>> files;  // name in `target`, and the path of the source
+};
+
 struct TaskLaunch {
   TaskKey key;
   std::vector<std::string> argv;      // argv[0] is looked up in the task's own PATH
@@ -67,7 +82,12 @@ struct TaskLaunch {
   int log_segments = 4;                   // the oldest of so many segments is deleted to keep the limit
 
   std::string checkpoint_dir;  // watched for ack.json; created if missing; empty: not watched
-  std::int64_t lease_ms = 0;   // the supervisor kills the task if renew_lease was not called for so long; 0: never
+  // Any of these needs root: the task gets a view of the file system of its own (task_view.h).
+  std::vector<TaskMount> mounts = {};
+  std::vector<TaskSecrets> secrets = {};
+  std::int64_t shm_mib = 0;           // size of its own /dev/shm; 0: it has the machine's
+  std::string checkpoint_mount = {};  // target of the mount that is watched for ack.json instead; empty: none
+  std::int64_t lease_ms = 0;  // the supervisor kills the task if renew_lease was not called for so long; 0: never
 };
 
 enum class ExitReason {

@@ -37,6 +37,8 @@ std::string Cluster::Impl::own_path(const Task& task) const {
 void Cluster::Impl::create(const TaskKey& key, Task& task) {
   if (options_.own.space.empty())
     return exit_task(key, task, {ExitReason::kStartFailed, 1, "this server makes no pods (--job-namespace)"});
+  if (!task.start.cannot_start.empty())
+    return exit_task(key, task, {ExitReason::kStartFailed, 1, task.start.cannot_start});
   const auto node = nodes_.find(task.start.node);
   const std::vector<Taint> taints = node == nodes_.end() ? std::vector<Taint>() : node->second.object.spec.taints;
   std::string body = json::serialize(pod_of(task.start, options_.own, taints, options_.scheduler, options_.log));

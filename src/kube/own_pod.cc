@@ -10,6 +10,7 @@
 #include "kube/device.h"
 #include "kube/json_reading.h"
 #include "kube/pod_object.h"
+#include "kube/pod_volumes.h"
 #include "kube/rank_script.h"
 
 namespace berth::kube {
@@ -147,7 +148,7 @@ json::object container_of(const StartTask& start, const std::string& master) {
       {"resources", resources_of(start)},
       {"terminationMessagePolicy", "FallbackToLogsOnError"},
       {"securityContext", {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", json::array{"ALL"}}}}}},
-      {"volumeMounts", json::array{json::object{{"name", "shm"}, {"mountPath", "/dev/shm"}}}}};
+      {"volumeMounts", mounts_of(start)}};
   json::array command;
   for (const std::string& word : command_of(start, master)) command.emplace_back(literal(word));
   if (!command.empty()) container["command"] = std::move(command);
@@ -206,7 +207,6 @@ json::object pod_of(const StartTask& start, const OwnPods& own, const std::vecto
   const std::string space = space_of_queue(own, queue_of_start(start));
   const std::string gang = has_gang(start) ? name_of_gang(start.key, log) : std::string();
   const std::string master = gang.empty() ? std::string() : host_of_task(0) + "." + gang + "." + space + ".svc";
-  json::object shm{{"name", "shm"}, {"emptyDir", {{"medium", "Memory"}}}};
   json::object spec{{"schedulerName", scheduler},
                     {"nodeName", start.node},
                     {"hostname", host_of_task(start.key.task)},
@@ -221,8 +221,10 @@ json::object pod_of(const StartTask& start, const OwnPods& own, const std::vecto
                       {"fsGroup", own.user},
                       {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
                     {"tolerations", tolerations_of(taints)},
-                    {"volumes", json::array{std::move(shm)}},
+                    {"volumes", volumes_of(start)},
                     {"containers", json::array{container_of(start, master)}}};
+  // Otherwise each start goes through all files of a volume and gives them to the group.
+  if (!start.volumes.empty()) spec["securityContext"].as_object()["fsGroupChangePolicy"] = "OnRootMismatch";
   if (!gang.empty()) spec["subdomain"] = gang;
   if (start.time_limit_ms > 0) spec["activeDeadlineSeconds"] = (start.time_limit_ms + 999) / 1000 + kPullPatienceS;
   return {
@@ -250,7 +252,9 @@ Result<void> check_own_job(const JobSpec& job, const OwnPods& own) {
   for (const TaskGroup& group : job.groups) {
     const std::string where = job.groups.size() > 1 ? "group '" + group.name + "': " : std::string();
     if (group.image.empty())
-      return Error{ErrorCode::kUnsupported, where + "image is missing: tasks are pods here; give one (--image)"};
+      return Error{ErrorCode::kUnsupported, where +
+                                                "image is missing: tasks are pods here; give one (--image), or have a "
+                                                "default_image configured for the queue"};
     if (group.request.is_share() || !group.request.mig_profile.empty())
       return Error{ErrorCode::kUnsupported, where +
                                                 "shares of GPUs and MIG instances are not given to pods yet; ask "

@@ -187,6 +187,11 @@ std::string stuck_of(const json::object& pod) {
     if (why.empty() || why == "ContainerCreating" || why == "PodInitializing") continue;
     return shown(why + ": " + text_at(*container, {"state", "waiting", "message"}), 300);
   }
+  // The kubelet mounts before it makes the sandbox, and pulls after that.
+  for (const json::object* condition : objects_at(pod, {"status", "conditions"})) {
+    if (text_at(*condition, {"type"}) == "PodReadyToStartContainers" && text_at(*condition, {"status"}) == "False")
+      return "its volumes, Secrets or network are not ready; `kubectl describe pod` tells which";
+  }
   return {};
 }
 

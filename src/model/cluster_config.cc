@@ -10,6 +10,7 @@
 #include "model/certificate_name.h"
 #include "model/gpu_model.h"
 #include "model/group_subject.h"
+#include "model/image.h"
 #include "model/issued_name.h"
 #include "model/mig.h"
 #include "model/name.h"
@@ -83,6 +84,7 @@ class ConfigCheck {
     check_scheduling();
     check_roles();
     check_admission();
+    check_mounts("", config_.volumes, config_.secrets, config_.default_image);
     return std::move(mistakes_);
   }
 
@@ -120,6 +122,10 @@ class ConfigCheck {
   void check_scheduling();
   void check_roles();
   void check_admission();
+  void check_mounts(const std::string& where, const std::vector<VolumeConfig>& volumes,
+                    const std::vector<SecretConfig>& secrets, const std::string& image);
+  template <class Config>
+  void check_named(const std::string& where, const std::string& what, const std::vector<Config>& list);
 
   const ClusterConfig& config_;
   std::vector<ConfigMistake> mistakes_;
@@ -268,6 +274,29 @@ void ConfigCheck::check_queue(const QueueConfig& queue) {
   check_eviction_terms(where, queue.eviction);
   if (queue.grant) check_grant(where + ".grant", *queue.grant);
   check_guarantee(where, queue);
+  check_mounts(where, queue.volumes, queue.secrets, queue.default_image);
+}
+
+template <class Config>
+void ConfigCheck::check_named(const std::string& where, const std::string& what, const std::vector<Config>& list) {
+  if (list.size() > kMaxVolumesOfAQueue)
+    tell(where + (where.empty() ? "" : ".") + what + "s lists more than " + std::to_string(kMaxVolumesOfAQueue));
+  std::set<std::string_view> names;
+  for (const Config& one : list) {
+    const std::string here = where + (where.empty() ? "" : ": ") + what + " '" + one.name.substr(0, 80) + "'";
+    if (!well_formed_name(one.name)) tell(here + " is not a name: " + std::string(kNameRule));
+    if (!names.insert(one.name).second) tell(here + " is listed twice");
+    if (const std::string problem = problem_of(one); !problem.empty()) tell(here + ": " + problem);
+  }
+}
+
+// `where` is the queue, or empty for the top.
+void ConfigCheck::check_mounts(const std::string& where, const std::vector<VolumeConfig>& volumes,
+                               const std::vector<SecretConfig>& secrets, const std::string& image) {
+  check_named(where, "volume", volumes);
+  check_named(where, "secret", secrets);
+  if (!image.empty() && !well_formed_image(image))
+    tell(where + (where.empty() ? "" : ".") + "default_image is not the name of an image: " + std::string(kImageRule));
 }
 
 void ConfigCheck::check_children_sums() {

@@ -15,6 +15,7 @@
 #include "model/budget.h"
 #include "model/job.h"
 #include "model/role.h"
+#include "model/volume.h"
 
 namespace berth {
 
@@ -123,20 +124,25 @@ struct QueueConfig {
   std::vector<AdmissionRule> admission = {};
   std::optional<BudgetConfig> grant = {};  // likewise
   bool returns = false;                    // it may have the name of a queue that was removed: it is that one
+  // For the jobs of the queue and of all below it (model/queue_volumes.h).
+  std::vector<VolumeConfig> volumes = {};
+  std::vector<SecretConfig> secrets = {};
+  std::string default_image = {};  // on Kubernetes, of tasks that name none; empty: that of the parent
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
-    return field_list(field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
-                      field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
-                      field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
-                      field("policy", &QueueConfig::policy),
-                      field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
-                      field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
-                      field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
-                      field("attained_service", &QueueConfig::attained_service),
-                      field("guarantee_decay_s", &QueueConfig::guarantee_decay_s),
-                      field("eviction", &QueueConfig::eviction), field_if_set("moved_from", &QueueConfig::moved_from),
-                      field_if_set("budget", &QueueConfig::budget), field_if_set("admission", &QueueConfig::admission),
-                      field_if_set("grant", &QueueConfig::grant), field_if_set("returns", &QueueConfig::returns));
+    return field_list(
+        field("path", &QueueConfig::path), field("guaranteed", &QueueConfig::guaranteed),
+        field("max", &QueueConfig::max), field("lending_limit", &QueueConfig::lending_limit),
+        field("weight", &QueueConfig::weight), field("trust_domain", &QueueConfig::trust_domain),
+        field("policy", &QueueConfig::policy), field("max_jobs_per_user", &QueueConfig::max_jobs_per_user),
+        field("max_gpu_milli_per_user", &QueueConfig::max_gpu_milli_per_user),
+        field("max_submitted_per_user", &QueueConfig::max_submitted_per_user),
+        field("attained_service", &QueueConfig::attained_service),
+        field("guarantee_decay_s", &QueueConfig::guarantee_decay_s), field("eviction", &QueueConfig::eviction),
+        field_if_set("moved_from", &QueueConfig::moved_from), field_if_set("budget", &QueueConfig::budget),
+        field_if_set("admission", &QueueConfig::admission), field_if_set("grant", &QueueConfig::grant),
+        field_if_set("returns", &QueueConfig::returns), field_if_set("volumes", &QueueConfig::volumes),
+        field_if_set("secrets", &QueueConfig::secrets), field_if_set("default_image", &QueueConfig::default_image));
   }
 };
 
@@ -235,14 +241,18 @@ struct ClusterConfig {
   SchedulingConfig scheduling;
   std::vector<RoleBinding> roles;             // sorted; beside these, each token has a role of its own (TokenCreated)
   std::vector<AdmissionRule> admission = {};  // of the root, and so for all jobs
+  std::vector<VolumeConfig> volumes = {};     // likewise
+  std::vector<SecretConfig> secrets = {};     // likewise
+  std::string default_image = {};             // likewise; empty: none
   bool operator==(const ClusterConfig&) const = default;
   static constexpr auto fields() {
-    return field_list(field("name", &ClusterConfig::name), field("gpu_models", &ClusterConfig::gpu_models),
-                      field("pools", &ClusterConfig::pools), field("topology_levels", &ClusterConfig::topology_levels),
-                      field("queues", &ClusterConfig::queues),
-                      field("priority_classes", &ClusterConfig::priority_classes),
-                      field("scheduling", &ClusterConfig::scheduling), field_if_set("roles", &ClusterConfig::roles),
-                      field_if_set("admission", &ClusterConfig::admission));
+    return field_list(
+        field("name", &ClusterConfig::name), field("gpu_models", &ClusterConfig::gpu_models),
+        field("pools", &ClusterConfig::pools), field("topology_levels", &ClusterConfig::topology_levels),
+        field("queues", &ClusterConfig::queues), field("priority_classes", &ClusterConfig::priority_classes),
+        field("scheduling", &ClusterConfig::scheduling), field_if_set("roles", &ClusterConfig::roles),
+        field_if_set("admission", &ClusterConfig::admission), field_if_set("volumes", &ClusterConfig::volumes),
+        field_if_set("secrets", &ClusterConfig::secrets), field_if_set("default_image", &ClusterConfig::default_image));
   }
 };
 

@@ -26,6 +26,20 @@ struct TaskKey {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
+// A volume that a task finds at `path`, or the directory `beneath` it.
+struct TaskVolume {
+  VolumeConfig volume;
+  std::string beneath = {};  // relative; it is made if it is missing; empty: the volume itself
+  std::string path;
+  bool read_only = false;
+};
+
+// A secret that a task finds as files in the directory `path`.
+struct TaskSecret {
+  SecretConfig secret;
+  std::string path;
+};
+
 // Starts one task on its node.
 struct StartTask {
   TaskKey key;
@@ -47,9 +61,13 @@ struct StartTask {
   std::int64_t time_limit_ms = 0;
   std::int64_t grace_ms = 0;
   std::int32_t stop_signal = 15;
-  bool speaks = false;          // task 0: it acknowledges checkpoints for the whole job
-  bool was_running = false;     // it ran before: if its executor does not know it, do not start it again
-  bool signal_workers = false;  // its process is a launcher, such as torchrun: signals are for the workers it starts
+  bool speaks = false;       // task 0: it acknowledges checkpoints for the whole job
+  bool was_running = false;  // it ran before: if its executor does not know it, do not start it again
+  std::vector<TaskVolume> volumes = {};
+  std::vector<TaskSecret> secrets = {};
+  std::int64_t shm_mib = 0;       // 0: none stated
+  std::string cannot_start = {};  // why it cannot, as its queue no longer has what it mounts; empty: it can
+  bool signal_workers = false;    // its process is a launcher, such as torchrun: signals are for the workers it starts
 };
 
 // Sends the signal of the checkpoint contract to every rank, or with signal_workers to every worker.

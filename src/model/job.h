@@ -16,6 +16,7 @@
 #include "model/node.h"
 #include "model/node_rule.h"
 #include "model/resources.h"
+#include "model/volume.h"
 
 namespace berth {
 
@@ -84,17 +85,19 @@ struct TaskGroup {
 };
 
 // The checkpoint contract of a job. On eviction `signal` is sent to every rank. Task 0 acknowledges for the whole job,
-// by writing ack.json in BERTH_CHECKPOINT_DIR.
+// by writing ack.json in BERTH_CHECKPOINT_DIR, which is `place` where that is given.
 struct CheckpointContract {
   bool on_signal = false;       // the job saves its work and exits when signalled
   std::int32_t signal = 15;     // POSIX number; 15 SIGTERM, 10 SIGUSR1
   std::int64_t grace_s = 0;     // 0: as its queue's eviction terms say
   std::int64_t interval_s = 0;  // 0: no periodic saves
+  VolumePlace place = {};
   bool operator==(const CheckpointContract&) const = default;
   static constexpr auto fields() {
     return field_list(field("on_signal", &CheckpointContract::on_signal), field("signal", &CheckpointContract::signal),
                       field("grace_s", &CheckpointContract::grace_s),
-                      field("interval_s", &CheckpointContract::interval_s));
+                      field("interval_s", &CheckpointContract::interval_s),
+                      field_if_set("place", &CheckpointContract::place));
   }
 };
 
@@ -159,6 +162,15 @@ struct JobSpec {
   std::vector<std::int32_t> ports;  // ascending; each task needs these ports of its node to itself
   std::string comment;              // for people; no decision reads it
   JobSource source = {};
+  std::vector<Mount> mounts = {};         // for all tasks
+  std::vector<SecretMount> secrets = {};  // for all tasks
+  std::int64_t shm_mib = 0;               // size of /dev/shm of each task; 0: none stated
+  VolumePlace outputs = {};               // BERTH_OUTPUT_DIR
+  // Returns true if its tasks need a view of the file system of their own.
+  bool has_mounts() const {
+    return !mounts.empty() || !secrets.empty() || shm_mib != 0 || !outputs.volume.empty() ||
+           !checkpoint.place.volume.empty();
+  }
   // Returns true if the job has affinity, anti-affinity or ports: then the jobs that run on a node decide, too, whether
   // it may run there.
   bool has_terms() const { return !affinity.empty() || !anti_affinity.empty() || !ports.empty(); }
@@ -177,7 +189,9 @@ struct JobSpec {
                       field("max_unavailable", &JobSpec::max_unavailable), field("labels", &JobSpec::labels),
                       field("affinity", &JobSpec::affinity), field("anti_affinity", &JobSpec::anti_affinity),
                       field("ports", &JobSpec::ports), field_if_set("comment", &JobSpec::comment),
-                      field_if_set("source", &JobSpec::source));
+                      field_if_set("source", &JobSpec::source), field_if_set("mounts", &JobSpec::mounts),
+                      field_if_set("secrets", &JobSpec::secrets), field_if_set("shm_mib", &JobSpec::shm_mib),
+                      field_if_set("outputs", &JobSpec::outputs));
   }
 };
 

@@ -99,6 +99,31 @@ def a_job_is_one_pod_that_runs_and_succeeds(cluster, kubeconfig):
         assert [one["name"] for one in fleet.server.all("/v1/jobs?finished=true")] == ["train"], "its pod is no other job"
 
 
+def what_a_job_mounts_is_in_its_pod_and_its_image_is_the_queue_s(cluster, kubeconfig):
+    queue = {"volumes": {"data": {"claim": "data", "read_only": True}, "scratch": {"claim": "scratch"}},
+             "secrets": {"hf": {"kubernetes": "hf-secret"}}, "default_image": "example.com/base:1"}
+    with Own(cluster, kubeconfig, config={"queues": {"red": queue, "blue": {}}}) as fleet:
+        fleet.add_nodes(1)
+        said = fleet.berth("submit", "--queue", "red", "--gpus", "1", "--mount", "data:/data", "--mount", "scratch:/work", "--secret",
+                           "hf", "--shm", "64MiB", "--checkpoint-volume", "scratch", "--workdir", "/work", "--", "train")
+        job = int(next(word for word in said.split() if word.isdigit()))
+        pod, = wait_running(fleet, job, 1)
+        container = pod["spec"]["containers"][0]
+        mounts = {one["mountPath"]: one for one in container["volumeMounts"]}
+        volumes = {one["name"]: one for one in pod["spec"]["volumes"]}
+        assert container["image"] == "example.com/base:1" and container["workingDir"] == "/work", container
+        assert env_of(pod)["BERTH_CHECKPOINT_DIR"] == "/berth/checkpoint", env_of(pod)
+        assert mounts["/data"]["readOnly"] and mounts["/berth/checkpoint"]["subPath"] == f"job-{job}", mounts
+        assert mounts["/work"]["name"] == mounts["/berth/checkpoint"]["name"], mounts
+        assert volumes[mounts["/work"]["name"]]["persistentVolumeClaim"]["claimName"] == "scratch", volumes
+        assert volumes[mounts["/berth/secrets/hf"]["name"]]["secret"]["secretName"] == "hf-secret", volumes
+        assert volumes["shm"]["emptyDir"]["sizeLimit"] == "64Mi", volumes
+        refused = fleet.berth("submit", "--queue", "blue", "--image", "x", "--mount", "data:/data", "--", "train", code=None)
+        assert "queue 'blue' has no volume 'data'" in refused, refused
+        end(fleet, pod)
+        wait_job(fleet, job, outcome="succeeded")
+
+
 def a_gang_finds_itself_by_name(cluster, kubeconfig):
     with Own(cluster, kubeconfig) as fleet:
         fleet.add_nodes(2, gpus=4)
@@ -295,7 +320,8 @@ def the_policy_lets_berth_make_pods_and_nobody_forge_them(cluster, kubeconfig):
 
 
 if __name__ == "__main__":
-    sys.exit(main([a_job_is_one_pod_that_runs_and_succeeds, a_gang_finds_itself_by_name, torchrun_is_told_the_name_of_task_0,
+    sys.exit(main([a_job_is_one_pod_that_runs_and_succeeds, what_a_job_mounts_is_in_its_pod_and_its_image_is_the_queue_s,
+                   a_gang_finds_itself_by_name, torchrun_is_told_the_name_of_task_0,
                    a_failure_is_told_with_its_code, a_cancelled_job_s_pods_are_deleted, a_pod_that_somebody_deletes_ends_its_task,
                    preemption_gives_the_places_to_the_stronger, what_cannot_be_a_pod_is_refused_at_once,
                    what_the_api_server_refuses_is_told, hostile_words_break_no_name, another_s_pod_of_this_name_is_not_taken,

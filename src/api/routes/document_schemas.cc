@@ -111,6 +111,22 @@ Schema tolerations(std::string_view description) {
   return either(description, {line, list("Several.", either("One toleration.", {line, map}))});
 }
 
+Schema mounts(std::string_view description) {
+  const Schema line = text("NAME:/PATH, or NAME:/PATH:ro.");
+  const Schema map = closed(object("One mount.", {{"name", text("A volume of the queue.")},
+                                                  {"path", text("Where the tasks find it.")},
+                                                  {"read_only?", boolean("They may not write; false if absent.")}}));
+  return either(description, {line, list("Several.", either("One mount.", {line, map}))});
+}
+
+Schema secrets(std::string_view description) {
+  const Schema line = text("NAME, or NAME:/PATH.");
+  const Schema map =
+      closed(object("One secret.", {{"name", text("A secret of the queue.")},
+                                    {"path?", text("The directory of its files; /berth/secrets/NAME if absent.")}}));
+  return either(description, {line, list("Several.", either("One secret.", {line, map}))});
+}
+
 void add_keys(Schema& schema, std::string_view prefix);
 
 Schema map_of_keys(std::string_view description, std::string_view prefix) {
@@ -158,6 +174,10 @@ Schema of_key(const document::JobKey& key) {
       return tolerations(says);
     case KeyKind::kNodeRules:
       return node_rules(says);
+    case KeyKind::kMounts:
+      return mounts(says);
+    case KeyKind::kSecrets:
+      return secrets(says);
     case KeyKind::kMap:
       return map_of_keys(says, std::string(key.path) + ".");
     case KeyKind::kGroups:
@@ -229,6 +249,25 @@ Schema grant() {
                         {"when_used_up?", word_of<BudgetAction>("Also once it has ended; tell if absent.")}}));
 }
 
+Schema volumes() {
+  return map("Volumes that jobs of the queue and of all below it may mount, by name (docs/data.md).",
+             closed(object("A volume; one of host_path, nfs, claim and csi.",
+                           {{"host_path?", text("A directory of the node.")},
+                            {"nfs?", text("SERVER:/PATH.")},
+                            {"claim?", text("The name of a PersistentVolumeClaim.")},
+                            {"csi?", text("The name of a CSI driver.")},
+                            {"attributes?", values("For the CSI driver.")},
+                            {"secret?", text("A Kubernetes Secret for the CSI driver.")},
+                            {"read_only?", boolean("No job may write to it; false if absent.")}})));
+}
+
+Schema secret_references() {
+  return map("Secrets that jobs of the queue and of all below it may have as files, by name (docs/data.md).",
+             closed(object("Where a secret is; one of the two at least.",
+                           {{"kubernetes?", text("The name of a Kubernetes Secret.")},
+                            {"files?", values("On a machine: file names, each with the path of its source.")}})));
+}
+
 Schema queue_settings() {
   return closed(
       object("A queue; {}: without any limit. A bare name in YAML, or null, is the same.",
@@ -246,6 +285,9 @@ Schema queue_settings() {
               {"budget?", budget()},
               {"grant?", grant()},
               {"admission?", map("What the jobs below it have to keep to, by name.", reference("RuleSettings"))},
+              {"volumes?", volumes()},
+              {"secrets?", secret_references()},
+              {"default_image?", text("On Kubernetes: the image of tasks that name none; the parent's if absent.")},
               {"max_jobs_per_user?", integer("Jobs of one user that run below it, at most.", 0, kMost32)},
               {"max_gpus_per_user?", amount("GPUs of one user's jobs below it, at most.")},
               {"max_submitted_per_user?", integer("Jobs of one user below it, at most.", 0, kMost32)},
@@ -324,6 +366,9 @@ Schema config() {
                                                   either("A class.", {priority_value("Its value."), priority}))},
                         {"queues?", map("The queues below the root, by name.", reference("QueueDocument"))},
                         {"scheduling?", scheduling()},
+                        {"volumes?", volumes()},
+                        {"secrets?", secret_references()},
+                        {"default_image?", text("On Kubernetes: the image of tasks that name none.")},
                         {"admission?", map("What all jobs have to keep to, by name.", reference("RuleSettings"))},
                         {"roles?", list("Which subject has which role at which queue.", role)}}));
 }

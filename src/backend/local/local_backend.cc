@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -74,6 +75,29 @@ std::string attempt_dir(const std::string& data_dir, std::uint64_t job, std::uin
   return job_dir(data_dir, job) + "/attempt-" + std::to_string(attempt);
 }
 
+bool saves_in_volume(const StartTask& start) {
+  return std::any_of(start.volumes.begin(), start.volumes.end(),
+                     [](const TaskVolume& one) { return one.path == kCheckpointMount; });
+}
+
+// Says what the task mounts that this machine cannot.
+Result<void> check_mounts(const StartTask& start) {
+  if (!start.cannot_start.empty()) return invalid(start.cannot_start);
+  for (const TaskVolume& one : start.volumes) {
+    if (one.volume.kind != VolumeKind::kHostPath)
+      return invalid("volume '" + one.volume.name + "' is of kind " + std::string(name_of(one.volume.kind)) +
+                     ", which a machine does not have");
+  }
+  return {};
+}
+
+void add_mounts(const StartTask& start, executor::TaskLaunch& launch) {
+  for (const TaskVolume& one : start.volumes)
+    launch.mounts.push_back({one.volume.source, one.beneath, one.path, one.read_only});
+  for (const TaskSecret& one : start.secrets) launch.secrets.push_back({one.path, one.secret.files});
+  launch.shm_mib = start.shm_mib;
+}
+
 class LocalBackend final : public Backend {
  public:
   explicit LocalBackend(LocalOptions options) : options_(std::move(options)) {}
@@ -94,6 +118,13 @@ class LocalBackend final : public Backend {
     announce_nodes();
     thread_ = std::thread([this] { run(); });
     return {};
+  }
+
+  Result<void> check(const JobSpec& job) const override {
+    if (!job.has_mounts() || ::geteuid() == 0) return {};
+    return Error{ErrorCode::kUnsupported,
+                 "mounts, secrets, shm, outputs and checkpoint.volume need a server that is root, as it makes a mount "
+                 "namespace for each task; this one is not; leave them out"};
   }
 
   // The first call has all that is in force, so a task that it does not start is one that the log does not know.
@@ -278,6 +309,10 @@ class LocalBackend final : public Backend {
       refuse(start.key, ExitReason::kStartFailed, "this machine runs no containers, and the task has an image");
       return;
     }
+    if (auto possible = knows(key) ? Result<void>() : check_mounts(start); !possible) {
+      refuse(start.key, ExitReason::kStartFailed, possible.error().message);
+      return;
+    }
     const std::string port_file = attempt_dir(options_.data_dir, key.job, key.attempt) + "/master-port";
     if (auto taken = knows(key) ? Result<void>() : take_master_port(start, port_file); !taken) {
       refuse(start.key, ExitReason::kStartFailed, taken.error().message, kNodeShortCode);
@@ -289,7 +324,8 @@ class LocalBackend final : public Backend {
     launch.argv = start.command;
     if (options_.job_variables) launch.env = options_.job_variables(start.key);
     launch.env.insert(launch.env.end(), start.env.begin(), start.env.end());
-    launch.env.emplace_back("BERTH_CHECKPOINT_DIR", checkpoints);
+    add_mounts(start, launch);
+    if (!saves_in_volume(start)) launch.env.emplace_back("BERTH_CHECKPOINT_DIR", checkpoints);
     launch.rank_env.assign(start.ranks.begin(), start.ranks.end());
     launch.workdir = start.workdir;
     launch.memory_limit_mib = start.memory_mib;
@@ -301,7 +337,10 @@ class LocalBackend final : public Backend {
     launch.signal_workers = start.signal_workers;
     launch.log_dir = log_dir(options_.data_dir, key.job, key.attempt, key.task);
     launch.max_log_bytes = options_.max_log_bytes;
-    if (start.speaks) launch.checkpoint_dir = checkpoints;
+    if (start.speaks && saves_in_volume(start))
+      launch.checkpoint_mount = kCheckpointMount;
+    else if (start.speaks)
+      launch.checkpoint_dir = checkpoints;
     if (auto prepared = prepare(start.user, launch); !prepared) {
       const bool refused = prepared.error().code == ErrorCode::kIo;
       refuse(start.key, ExitReason::kStartFailed, prepared.error().message, refused ? kNodeShortCode : 1);

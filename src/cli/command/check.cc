@@ -17,6 +17,7 @@
 #include "model/document/price_document.h"
 #include "model/job_check.h"
 #include "model/nearest.h"
+#include "model/queue_volumes.h"
 
 namespace berth::cli {
 namespace {
@@ -143,7 +144,7 @@ CheckedFile check_file(const std::string& name, const std::string& kind) {
 // Looks up the names of one job in a configuration.
 class Lookup {
  public:
-  Lookup(const ClusterConfig& config, CheckedFile& file) : file_(file) {
+  Lookup(const ClusterConfig& config, CheckedFile& file) : config_(config), file_(file) {
     for (const QueueConfig& one : config.queues) queues_.push_back(one.path);
     for (const GpuModelConfig& one : config.gpu_models) models_.push_back(one.name);
     for (const PoolConfig& one : config.pools) pools_.push_back(one.name);
@@ -153,6 +154,7 @@ class Lookup {
   void run() {
     look_up_queue();
     expect(file_.tree, "priority", "", "priority class", classes_);
+    look_up_mounts();
     look_up_group(file_.tree, "");
     const document::Node* groups = file_.tree.find("groups");
     for (std::size_t i = 0; groups != nullptr && i < groups->items.size(); ++i)
@@ -193,6 +195,46 @@ class Lookup {
     }
   }
 
+  // The queue of the job: the one that it names, or the only leaf there is. Empty: it is not known.
+  std::string_view queue_of_job() const {
+    const document::Node* queue = file_.tree.find("queue");
+    if (queue != nullptr)
+      return std::find(queues_.begin(), queues_.end(), queue->text) == queues_.end() ? ""
+                                                                                     : std::string_view(queue->text);
+    return queues_.size() == 1 ? queues_.front() : std::string_view();
+  }
+  void expect_mount(const document::Node& at, const std::string& path, const std::string& what, std::string_view name,
+                    const Names& names) {
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      file_.mistakes.push_back({at.at, path, no_such_mount(what, queue_of_job(), name, names)});
+  }
+  // An item is NAME:/PATH or a map with the name.
+  void look_up_list(const std::string& key, const std::string& what, const Names& names) {
+    const document::Node* list = file_.tree.find(key);
+    if (list == nullptr) return;
+    const bool is_one = list->kind == document::NodeKind::kScalar;
+    for (std::size_t i = 0; i < (is_one ? 1 : list->items.size()); ++i) {
+      const document::Node& item = is_one ? *list : list->items[i];
+      const document::Node* name = item.find("name");
+      const std::string_view text = name == nullptr ? std::string_view(item.text) : std::string_view(name->text);
+      expect_mount(name == nullptr ? item : *name, is_one ? key : key + "[" + std::to_string(i) + "]", what,
+                   text.substr(0, text.find(':')), names);
+    }
+  }
+  void look_up_mounts() {
+    const std::string_view queue = queue_of_job();
+    if (queue.empty()) return;
+    const Names volumes = volume_names_of(config_, queue);
+    look_up_list("mounts", "volume", volumes);
+    look_up_list("secrets", "secret", secret_names_of(config_, queue));
+    for (const char* key : {"checkpoint", "outputs"}) {
+      const document::Node* place = file_.tree.find(key);
+      const document::Node* volume = place == nullptr ? nullptr : place->find("volume");
+      if (volume != nullptr) expect_mount(*volume, std::string(key) + ".volume", "volume", volume->text, volumes);
+    }
+  }
+
+  const ClusterConfig& config_;
   CheckedFile& file_;
   Names queues_, models_, pools_, classes_;
 };

@@ -40,6 +40,12 @@ Result<int> acknowledge_inside(const CheckpointDoneOptions& options, Session& se
         "this is not inside a berth job (BERTH_CHECKPOINT_DIR and BERTH_ATTEMPT are not set); name it with --job ID "
         "--attempt N");
   }
+  // The variable is in every container of Kubernetes, and in no task on a machine.
+  if (!process_environment("KUBERNETES_SERVICE_HOST").empty()) {
+    return Error{ErrorCode::kUnsupported,
+                 "from inside a pod an acknowledgement does not reach the server yet; from outside: `berth "
+                 "checkpoint-done --job ID --attempt N --step N`"};
+  }
   const std::int64_t now_s = clock_now().ms / 1000;
   const auto put =
       replace_file(directory + "/ack.json", "{\"attempt\": " + attempt + ", \"step\": " + std::to_string(options.step) +

@@ -9,6 +9,7 @@
 #include "cli/printable.h"
 #include "cli/when.h"
 #include "model/document/quantity.h"
+#include "model/volume.h"
 
 namespace berth::cli {
 namespace {
@@ -101,6 +102,28 @@ std::string utilization_words(const Json& job) {
          "its " + gpus + " in the last " + show(gpu_utilization, "minutes") + "min";
 }
 
+// "imagenet at /data, read-only", of each volume and secret.
+std::vector<std::string> mount_words(const Json& spec) {
+  std::vector<std::string> all;
+  for (const Json& mount : items(spec, "mounts"))
+    all.push_back("volume " + show(mount, "name") + " at " + show(mount, "path") +
+                  (is_true(mount, "read_only") ? ", read-only" : ""));
+  for (const Json& secret : items(spec, "secrets")) {
+    const std::string path = show(secret, "path");
+    all.push_back("secret " + show(secret, "name") + " in " +
+                  (path.empty() ? std::string(kSecretMounts) + "/" + show(secret, "name") : path));
+  }
+  for (const auto& [key, variable] :
+       {std::pair("checkpoint", "BERTH_CHECKPOINT_DIR"), std::pair("outputs", "BERTH_OUTPUT_DIR")}) {
+    const Json& place = at(spec, key);
+    const std::string path = show(place, "path");
+    if (const std::string volume = show(place, "volume"); !volume.empty())
+      all.push_back("volume " + volume + " has " + variable + (path.empty() ? "" : " in " + path));
+  }
+  if (const std::string shm = show(spec, "shm"); !shm.empty()) all.push_back(shm + " of /dev/shm");
+  return all;
+}
+
 std::string heading(const Json& job, Timestamp now) {
   std::string out = "job " + show(job, "id") + "  " + printable(show(job, "name")) + "\n";
   fact(out, "state", state_line(job, now));
@@ -120,6 +143,7 @@ std::string heading(const Json& job, Timestamp now) {
     fact(out, "asks for", asks(spec) + (is_true(job, "simulated_gpus") ? " (simulated GPUs)" : ""));
     fact(out, "command", command_words(spec));
   }
+  for (const std::string& mount : mount_words(spec)) fact(out, "mount", mount);
   fact(out, "driven", utilization_words(job));
   fact(out, "time limit", show(spec, "time_limit"));
   fact(out, "not before", clock_text(show(spec, "earliest_start")));

@@ -7,6 +7,7 @@
 #include "model/document/config_document.h"
 #include "model/document/price_document.h"
 #include "model/document/reading.h"
+#include "model/document/volume_document.h"
 #include "model/gpu_model.h"
 #include "model/name.h"
 #include "model/priority.h"
@@ -68,6 +69,17 @@ class ConfigReader {
         {"scheduling", [this](const Value& value) { read_scheduling(value); }},
         {"roles", [this](const Value& value) { read_roles(value); }},
         {"admission", [this](const Value& value) { config_.admission = read_admission(value, "admission"); }},
+        {"volumes",
+         [this](const Value& value) { watch(value, "volume '", [&] { config_.volumes = read_volumes(value); }); }},
+        {"secrets",
+         [this](const Value& value) {
+           watch(value, "secret '", [&] { config_.secrets = read_secret_references(value); });
+         }},
+        {"default_image",
+         [this](const Value& value) {
+           places_.note("default_image", value.node().at);
+           config_.default_image = value.string();
+         }},
     });
     // A key at the top that is not known may be one of the parts, mistyped.
     const auto& mistakes = document.reading().mistakes();
@@ -254,6 +266,13 @@ class ConfigReader {
           {"grant", [&](const Value& v) { read_grant(v, queue); }},
           {"admission",
            [&](const Value& v) { queue.admission = read_admission(v, "queue '" + queue.path + "'.admission"); }},
+          {"volumes", [&](const Value& v) { queue.volumes = read_volumes(v); }},
+          {"secrets", [&](const Value& v) { queue.secrets = read_secret_references(v); }},
+          {"default_image",
+           [&](const Value& v) {
+             places_.note("queue '" + queue.path + "'.default_image", v.node().at);
+             queue.default_image = v.string();
+           }},
           {"queues", [&](const Value& v) { below = &v.node(); }},
       });
     }

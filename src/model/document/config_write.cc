@@ -3,6 +3,7 @@
 #include "model/document/admission_document.h"
 #include "model/document/config_document.h"
 #include "model/document/quantity.h"
+#include "model/document/volume_document.h"
 #include "model/price_book.h"
 
 namespace berth::document {
@@ -86,6 +87,9 @@ Node queue_node(const QueueConfig& queue, Defaults defaults) {
   if (queue.budget) map.set("budget", budget_node(*queue.budget));
   if (queue.grant) map.set("grant", budget_node(*queue.grant));
   if (!queue.admission.empty()) map.set("admission", admission_node(queue.admission));
+  if (!queue.volumes.empty()) map.set("volumes", volumes_node(queue.volumes));
+  if (!queue.secrets.empty()) map.set("secrets", secret_references_node(queue.secrets));
+  if (!queue.default_image.empty()) map.set("default_image", string_node(queue.default_image));
   return map;
 }
 
@@ -265,6 +269,9 @@ Lines lines_of(const ClusterConfig& config) {
     flatten(queue_node(queue, Defaults::kShown), "queues." + queue.path, lines);
   flatten(scheduling_node(config.scheduling, Defaults::kShown), "scheduling", lines);
   if (!config.admission.empty()) flatten(admission_node(config.admission), "admission", lines);
+  if (!config.volumes.empty()) flatten(volumes_node(config.volumes), "volumes", lines);
+  if (!config.secrets.empty()) flatten(secret_references_node(config.secrets), "secrets", lines);
+  if (!config.default_image.empty()) lines["default_image"] = leaf_text(string_node(config.default_image));
   for (const RoleBinding& binding : config.roles) {
     lines["roles." + binding.subject + "." + std::string(name_of(binding.role)) + " at " +
           (binding.queue.empty() ? "the root" : binding.queue)] = "true";
@@ -285,6 +292,9 @@ Node config_node(const ClusterConfig& config) {
   Node scheduling = scheduling_node(config.scheduling, Defaults::kOmitted);
   if (!scheduling.entries.empty()) document.set("scheduling", std::move(scheduling));
   if (!config.admission.empty()) document.set("admission", admission_node(config.admission));
+  if (!config.volumes.empty()) document.set("volumes", volumes_node(config.volumes));
+  if (!config.secrets.empty()) document.set("secrets", secret_references_node(config.secrets));
+  if (!config.default_image.empty()) document.set("default_image", string_node(config.default_image));
   if (!config.roles.empty()) document.set("roles", roles_node(config));
   return document;
 }

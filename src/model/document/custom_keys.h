@@ -44,6 +44,12 @@ Node ports_node(JobSource from);
 void read_countables(const Value& value, JobTarget to);
 Node countables_node(JobSource from);
 
+// mounts, secrets: lines NAME:/PATH[:ro] and NAME[:/PATH], or maps.
+void read_mounts(const Value& value, JobTarget to);
+Node mounts_node(JobSource from);
+void read_secrets(const Value& value, JobTarget to);
+Node secrets_node(JobSource from);
+
 // after, afterok, afterany: one job or a list, into one member with their kind.
 void read_dependencies(const Value& value, DependencyKind kind, JobSpec& spec);
 Node dependencies_node(DependencyKind kind, const JobSpec& spec);

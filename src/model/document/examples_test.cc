@@ -6,6 +6,7 @@
 
 #include "model/document/config_document.h"
 #include "model/document/job_document.h"
+#include "model/queue_volumes.h"
 #include "support/file_text.h"
 
 namespace berth::document {
@@ -26,7 +27,7 @@ std::vector<std::string> blocks(const char* page) {
 }  // namespace
 
 TEST_CASE("the example configurations are valid") {
-  for (const char* path : {"examples/cluster.yaml", "examples/cluster-r30.yaml"}) {
+  for (const char* path : {"examples/cluster.yaml", "examples/cluster-r30.yaml", "examples/data-cluster.yaml"}) {
     const auto config = read_config(text_of_file(path), path);
     CHECK_MESSAGE(config.has_value(), config.error().message);
   }
@@ -52,6 +53,16 @@ TEST_CASE("the worked tree has the guarantees and ceilings of its teams") {
   }
   CHECK_EQ(config->queues[0].guaranteed.gpu_milli, 20'000'000);
   CHECK_EQ(config->queues[3].guaranteed.gpu_milli, 25'000'000);
+}
+
+TEST_CASE("the example job with data mounts what its queue has in the example configuration") {
+  const auto config = read_config(text_of_file("examples/data-cluster.yaml"), "data-cluster.yaml");
+  const auto job = read_job(text_of_file("examples/data-job.yaml"), "data-job.yaml");
+  REQUIRE(config.has_value());
+  REQUIRE_MESSAGE(job.has_value(), job.error().message);
+  CHECK(volume_of(*config, job->queue, job->mounts.front().name) != nullptr);
+  CHECK(volume_of(*config, job->queue, job->checkpoint.place.volume) != nullptr);
+  CHECK(secret_of(*config, job->queue, job->secrets.front().name) != nullptr);
 }
 
 TEST_CASE("the example job is valid") {

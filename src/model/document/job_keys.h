@@ -39,6 +39,8 @@ enum class KeyKind {
   kTerms,        // rules of affinity
   kTolerations,  // a list of texts or maps; a single text stands for a list of one
   kNodeRules,    // likewise
+  kMounts,       // likewise
+  kSecrets,      // likewise
   kMap,          // the keys whose path begins with this key's and a dot
   kGroups,       // the keys whose path begins with "groups[]."
 };
