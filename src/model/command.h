@@ -168,6 +168,7 @@ struct NoteSignIns {
 };
 
 // The commands from here on are reports of backends.
+
 // What others use of a node, as its backend knows it. GPUs by uuid; those that the core does not know are passed over.
 struct ForeignReport {
   std::int64_t cpu_milli = 0;

@@ -135,9 +135,11 @@ struct NodeState {
   std::int64_t own_cpu_milli() const { return std::max<std::int64_t>(0, spec.cpu_milli - foreign_cpu_milli()); }
   std::int64_t own_memory_mib() const { return std::max<std::int64_t>(0, spec.memory_mib - foreign_memory_mib()); }
   // Returns what is available of the countable at this place of spec.countables.
-  std::int64_t available_countable(std::size_t at) const {
+  std::int64_t available_countable(std::size_t at) const { return std::max<std::int64_t>(0, spare_countable(at)); }
+  // The same, less than 0 where others use what berth's tasks have.
+  std::int64_t spare_countable(std::size_t at) const {
     const CountableUse& use = countables[at];
-    return std::max<std::int64_t>(0, spec.countables[at].second - use.bound - use.nominated - use.foreign);
+    return spec.countables[at].second - use.bound - use.nominated - use.foreign;
   }
 };
 

@@ -58,8 +58,7 @@ namespace {
 template <class Change>
 void each_countable(NodeState& node, const TaskPlacement& placement, Change&& change) {
   for (std::size_t c = 0; c < node.countables.size(); ++c) {
-    const std::string& name = node.spec.countables[c].first;
-    const std::int64_t amount = name == kPodsCountable ? 1 : amount_in(placement.countables, name);
+    const std::int64_t amount = taken_by_task(placement.countables, node.spec.countables[c].first);
     if (amount != 0) change(node.countables[c], amount);
   }
 }
