@@ -186,11 +186,11 @@ class ApiStandIn {
   }
   // The server and its machine are paused.
   void pause(std::int64_t seconds) { now_ = now_ + seconds * 1000; }
-  // Hands over what the cluster gives until it gives nothing.
   // What others leave of the node's CPUs.
   std::int64_t free_cpu(const std::string& node) const {
     return registered.at(node).cpu_milli - foreign.at(node).cpu_milli;
   }
+  // Hands over what the cluster gives until it gives nothing.
   void settle() {
     for (int round = 0; round < 100; ++round) {
       const Output output = cluster_->take();
