@@ -262,6 +262,7 @@ class Ledger {
   void on(const NodeRegistered& event);
   void on(const NodeStatusChanged& event);
   void on(const NodeCordoned& event);
+  void on(const NodeRemoved& event);
   void on(const GpuHealthChanged& event);
   void on(const ForeignUseChanged& event);
   static void mark_foreign(Node& node, const ForeignUse& use);

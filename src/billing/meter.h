@@ -139,6 +139,7 @@ class Meter {
 
   void on(const NodeRegistered& event);
   void on(const NodeStatusChanged& event);
+  void on(const NodeRemoved& event);
   void on(const GpuHealthChanged& event);
   void on(const ForeignUseChanged& event);
   void on(const ClusterConfigured& event);

@@ -185,6 +185,7 @@ struct ReportNodeStatus {
   std::string node;
   NodeStatus status = NodeStatus::kReady;
   std::string why;
+  bool removed = false;  // lost: and taken out of the fleet, not only out of service
 };
 struct ReportGpuHealth {
   std::string node;

@@ -98,6 +98,7 @@ struct NodeState {
   Timestamp gone_at;                      // announced time of its shutdown; 0: none
   std::vector<Timestamp> contact_losses;  // times of the latest losses of contact
   bool loss_deferred = false;             // silent, but not declared lost while too many nodes are silent
+  bool removed = false;                   // lost, and no more part of the fleet: only the name is left (NodeRemoved)
   std::uint64_t lease = 0;
   std::uint32_t pool = 0;  // index into State::pools()
   std::int64_t free_cpu_milli = 0;
