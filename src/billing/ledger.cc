@@ -376,6 +376,12 @@ void Ledger::on(const NodeStatusChanged& event) {
   change_node(event.node, [&](Node& node) { node.status = event.status; });
 }
 
+void Ledger::on(const NodeRemoved& event) {
+  change_node(event.node, [](Node& node) {
+    for (Gpu& gpu : node.gpus) gpu.capacity = 0;
+  });
+}
+
 void Ledger::on(const NodeCordoned& event) {
   change_node(event.node, [&](Node& node) { node.cordoned = event.cordoned; });
 }

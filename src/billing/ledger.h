@@ -17,9 +17,8 @@
 //  1. Unused floor of a queue and model: the floor stated for the model less what its jobs within use; of a floor that
 //     names no model, what is left over of it.
 //  2. The pool of a model: what is idle (not failed, foreign or drained) and what is borrowed, without burst pools. It
-//  backs
-//     unused floors of that model first, in proportion if it is smaller. What is left backs the floors without a model,
-//     model by model in the order of their names, in proportion.
+//     backs unused floors of that model first, in proportion if it is smaller. What is left backs the floors without a
+//     model, model by model in the order of their names, in proportion.
 //  3. Own jobs first. Leaf by leaf in the order of their paths, borrowed use lies on the backed unused floor of the
 //     leaf, then of its parent, and so on up.
 //  4. Other borrowed use lies on GPUs that back no floor as long as there are any (burst), shared in proportion; the
@@ -263,6 +262,7 @@ class Ledger {
   void on(const NodeRegistered& event);
   void on(const NodeStatusChanged& event);
   void on(const NodeCordoned& event);
+  void on(const NodeRemoved& event);
   void on(const GpuHealthChanged& event);
   void on(const ForeignUseChanged& event);
   static void mark_foreign(Node& node, const ForeignUse& use);

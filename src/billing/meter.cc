@@ -14,10 +14,11 @@ constexpr std::uint32_t kFormat = 1;
 // The events that change usage.
 template <class T>
 concept Metered =
-    std::is_same_v<T, NodeRegistered> || std::is_same_v<T, NodeStatusChanged> || std::is_same_v<T, GpuHealthChanged> ||
-    std::is_same_v<T, ForeignUseChanged> || std::is_same_v<T, JobSubmitted> || std::is_same_v<T, AttemptStarted> ||
-    std::is_same_v<T, AttemptGrown> || std::is_same_v<T, ChargePromoted> || std::is_same_v<T, AttemptEnded> ||
-    std::is_same_v<T, JobFinished> || std::is_same_v<T, AttemptShrunk> || std::is_same_v<T, ClusterConfigured>;
+    std::is_same_v<T, NodeRegistered> || std::is_same_v<T, NodeStatusChanged> || std::is_same_v<T, NodeRemoved> ||
+    std::is_same_v<T, GpuHealthChanged> || std::is_same_v<T, ForeignUseChanged> || std::is_same_v<T, JobSubmitted> ||
+    std::is_same_v<T, AttemptStarted> || std::is_same_v<T, AttemptGrown> || std::is_same_v<T, ChargePromoted> ||
+    std::is_same_v<T, AttemptEnded> || std::is_same_v<T, JobFinished> || std::is_same_v<T, AttemptShrunk> ||
+    std::is_same_v<T, ClusterConfigured>;
 
 Rates gpus(std::int64_t milli) { return {milli, 0, 0}; }
 
@@ -82,6 +83,15 @@ void Meter::on(const NodeStatusChanged& event) {
   for (const GpuCount& gpu : node.gpus) count_gpu(node, gpu, -1);
   node.status = event.status;
   for (const GpuCount& gpu : node.gpus) count_gpu(node, gpu, +1);
+}
+
+void Meter::on(const NodeRemoved& event) {
+  NodeCount& node = nodes_.at(event.node.index());
+  for (GpuCount& gpu : node.gpus) {
+    count_gpu(node, gpu, -1);
+    gpu.capacity_milli = 0;
+    count_gpu(node, gpu, +1);
+  }
 }
 
 void Meter::on(const GpuHealthChanged& event) {

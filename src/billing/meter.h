@@ -7,8 +7,8 @@
 //   of the task's first GPU, or in the row without a model if it has none.
 // - fleet: at each instant, each milli-GPU of each model is in exactly one of used (guaranteed or borrowed), idle,
 //   foreign or down (P12). Down is the unused part of a GPU that is unhealthy, or whose node is unknown or lost;
-//   foreign is that of a GPU that others use (ForeignUse). A task on a node
-//   without contact still counts as used, because no other job can use its GPUs.
+//   foreign is that of a GPU that others use (ForeignUse). A task on a node without contact still counts as used,
+//   because no other job can use its GPUs.
 //
 // Times are the times of the events. docs/usage.md says the same for users.
 
@@ -139,6 +139,7 @@ class Meter {
 
   void on(const NodeRegistered& event);
   void on(const NodeStatusChanged& event);
+  void on(const NodeRemoved& event);
   void on(const GpuHealthChanged& event);
   void on(const ForeignUseChanged& event);
   void on(const ClusterConfigured& event);

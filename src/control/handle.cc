@@ -560,7 +560,13 @@ Result<Reply> on(Batch& batch, const RegisterNode& command) {
 Result<Reply> on(Batch& batch, const ReportNodeStatus& command) {
   const NodeState* node = batch.state().node_named(command.node);
   if (node == nullptr) return no_such_node(command.node);
-  if (node->status == command.status) return Reply{.job = {}, .unchanged = true};
+  const bool removes = command.removed && !node->removed && !batch.state().removals().contains(node->id);
+  if (node->status == command.status && !removes) return Reply{.job = {}, .unchanged = true};
+  if (removes) {
+    if (command.status != NodeStatus::kLost) return invalid("a node that is removed is lost");
+    declare_lost(batch, *node, command.why, true);
+    return Reply{};
+  }
   if (node->status == NodeStatus::kLost) {
     return conflict("node '" + command.node + "' was given up as lost; it comes back by registering again");
   }

@@ -45,10 +45,10 @@ void scale_down_after_loss(Batch& batch, const state::JobState& job, std::uint32
   batch.emit(StopBegan{job.id, attempt.number, StopCause::kNodeLost, JobId::none(), deadline, first});
 }
 
-void declare_lost(Batch& batch, const NodeState& node, const std::string& why) {
+void declare_lost(Batch& batch, const NodeState& node, const std::string& why, bool removed) {
   const NodeId id = node.id;
   const auto tasks = node.tasks;
-  batch.emit(NodeStatusChanged{id, NodeStatus::kLost, why, false});
+  batch.emit(NodeStatusChanged{id, NodeStatus::kLost, why, false, removed});
   for (const auto& [job, task] : tasks) {
     scale_down_after_loss(batch, *batch.state().job(job), task);
     const state::JobState& owner = *batch.state().job(job);
@@ -104,6 +104,13 @@ Timestamp review_deferred(Batch& batch, std::optional<Timestamp>& few_silent_sin
   const std::vector<NodeId> nodes(state.deferred_losses().begin(), state.deferred_losses().end());
   for (const NodeId id : nodes) declare_lost(batch, state.node(id), "out of contact, and few other nodes are");
   return Timestamp::never();
+}
+
+void reconcile_removals(Batch& batch) {
+  const std::set<NodeId> removals = batch.state().removals();
+  for (const NodeId id : removals) {
+    if (batch.state().node(id).tenants.empty()) batch.emit(NodeRemoved{id});
+  }
 }
 
 }  // namespace berth::control

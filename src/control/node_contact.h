@@ -25,8 +25,9 @@ namespace berth::control {
 // the whole gang ends.
 void scale_down_after_loss(Batch& batch, const state::JobState& job, std::uint32_t lost);
 
-// Declares the node lost: all its tasks exit. Requires: nothing runs on the node any more.
-void declare_lost(Batch& batch, const state::NodeState& node, const std::string& why);
+// Declares the node lost: all its tasks exit. `removed`: it is no more part of the fleet (reconcile_removals). Requires:
+// nothing runs on the node any more.
+void declare_lost(Batch& batch, const state::NodeState& node, const std::string& why, bool removed = false);
 
 // Handles the report of a backend that the node is dead. The node is declared lost, or later by review_deferred if
 // there is a mass loss.
@@ -43,5 +44,8 @@ bool has_booted(const state::NodeState& known, const NodeSpec& spec);
 // Declares deferred losses (see mass loss) one minute after the mass loss has ended. Returns when that is, or never().
 // `few_silent_since` remembers when the mass loss ended; a restart forgets it and so gives the nodes another minute.
 Timestamp review_deferred(Batch& batch, std::optional<Timestamp>& few_silent_since);
+
+// Removes the nodes that are no more part of the fleet as soon as no task and no nomination is left on them.
+void reconcile_removals(Batch& batch);
 
 }  // namespace berth::control

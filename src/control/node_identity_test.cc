@@ -121,5 +121,56 @@ TEST_CASE("a node of an earlier release has no machine id: it is known by its na
   CHECK(fleet.state.nodes().size() == 2);
 }
 
+TEST_CASE("a node that is removed leaves its name alone, once nothing holds it") {
+  HandDrivenFleet fleet;
+  fleet.configure({HandDrivenFleet::queue("a")});
+  fleet.command(RegisterNode{node_of(fleet, "one", "m1")});
+  fleet.command(RegisterNode{node_of(fleet, "two", "m2")});
+  fleet.command(ReportNodeStatus{"one", NodeStatus::kLost, "gone"});
+  CHECK_EQ(fleet.state.nodes_in(NodeStatus::kLost), 1);
+  fleet.command(ReportNodeStatus{"one", NodeStatus::kLost, "its Node object was deleted", true});
+  REQUIRE(fleet.state.node_named("one") != nullptr);
+  CHECK(fleet.state.node_named("one")->removed);
+  CHECK(fleet.state.node_named("one")->gpus.empty());
+  CHECK_EQ(fleet.state.nodes_in(NodeStatus::kLost), 0);
+  CHECK_EQ(fleet.state.audit(), std::nullopt);
+  const auto loaded = state::State::load(fleet.state.save());
+  REQUIRE(loaded);
+  CHECK(loaded->digest() == fleet.state.digest());
+  CHECK(loaded->node_named("one")->removed);
+  CHECK_EQ(loaded->audit(), std::nullopt);
+  // Told once more, it changes nothing; another machine may have the name.
+  const Seq before = fleet.state.last_seq();
+  fleet.command(ReportNodeStatus{"one", NodeStatus::kLost, "its Node object was deleted", true});
+  CHECK(fleet.state.last_seq() == before);
+  fleet.command(RegisterNode{node_of(fleet, "one", "m3")});
+  CHECK_FALSE(fleet.state.node_named("one")->removed);
+  CHECK_EQ(fleet.state.nodes_in(NodeStatus::kReady), 2);
+  CHECK_EQ(gpus_of(fleet.state), 16);
+}
+
+TEST_CASE("a node that is removed is forgotten when the job has left its other nodes too") {
+  HandDrivenFleet fleet;
+  fleet.configure({HandDrivenFleet::queue("a")});
+  fleet.command(RegisterNode{node_of(fleet, "one", "m1")});
+  fleet.command(RegisterNode{node_of(fleet, "two", "m2")});
+  JobSpec gang = HandDrivenFleet::job("a", 8);
+  gang.groups[0].count = 2;
+  const JobId job = fleet.submit(gang);
+  fleet.decide(StartDecision{job, {fleet.place(job, "one", 0), fleet.place(job, "two", 0)}});
+  fleet.command(ReportNodeStatus{"one", NodeStatus::kLost, "its Node object was deleted", true});
+  CHECK_FALSE(fleet.state.node_named("one")->removed);  // its places are held until the attempt has ended
+  CHECK(fleet.state.removals().contains(fleet.state.node_named("one")->id));
+  CHECK_EQ(fleet.state.audit(), std::nullopt);
+  auto loaded = state::State::load(fleet.state.save());
+  REQUIRE(loaded);
+  CHECK(loaded->removals() == fleet.state.removals());
+  CHECK(loaded->digest() == fleet.state.digest());
+  fleet.command(ReportTaskExited{{job, 1, 1, 1, ExitReason::kExited, 0, ""}});
+  CHECK(fleet.state.node_named("one")->removed);
+  CHECK(fleet.state.removals().empty());
+  CHECK_EQ(fleet.state.audit(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace berth::control

@@ -11,6 +11,7 @@
 #include "control/drain.h"
 #include "control/guarantee_accounting.h"
 #include "control/maintenance.h"
+#include "control/node_contact.h"
 #include "control/queue_change.h"
 #include "control/services.h"
 #include "model/exit_code.h"
@@ -512,6 +513,7 @@ void reconcile(Batch& batch) {
     state.clear_roomier();
     for (const QueueId id : roomier) reconcile_guarantee(batch, id);
   }
+  reconcile_removals(batch);
   reconcile_alarm(batch);
 }
 

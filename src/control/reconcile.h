@@ -8,6 +8,7 @@
 //   asked to stop                 -> forced once the checkpoint is acknowledged or the grace has ended
 //   the time limit is reached     -> asked to stop
 //   a node drains                 -> asked to stop, unless the job would lose its work (control/drain.h)
+//   a node left the fleet         -> forgotten once nothing holds it
 //   a maintenance window is near  -> asked to stop; a window that is due begins or ends
 //   a nomination cannot be kept   -> withdrawn; the evictions for it are cancelled where possible
 //   a lease of a queue change ends -> what was in force before is in force again

@@ -27,6 +27,17 @@ struct RoleFleet : HandDrivenFleet {
 
 const RoleBinding kZoe{"user:zoe", Role::kMember, "research/nlp"};
 
+// Its user has the same name.
+void create_token(RoleFleet& fleet, const std::string& name, Role role) {
+  TokenCreated token;
+  token.name = name;
+  token.digest = std::string(64, 'a');
+  token.role = role;
+  token.as_user = name;
+  token.expires = fleet.now + 600'000;
+  fleet.command(CreateToken{token});
+}
+
 }  // namespace
 
 TEST_CASE("a role is granted and revoked by command, beside those of the file") {
@@ -62,13 +73,7 @@ TEST_CASE("a change that would leave nobody able to administer is refused") {
   fleet.command(BindRole{second, true, "user:ada"});
   CHECK_EQ(fleet.refusal(ApplyConfig{without, "user:ada"}), "");
   CHECK(fleet.refusal(BindRole{second, false, "user:ada"}).starts_with(refused));
-  TokenCreated token;
-  token.name = "root";
-  token.digest = std::string(64, 'a');
-  token.role = Role::kAdmin;
-  token.as_user = "root";
-  token.expires = fleet.now + 600'000;
-  fleet.command(CreateToken{token});
+  create_token(fleet, "root", Role::kAdmin);
   CHECK(fleet.refusal(BlockSubject{"token:root", true, "user:ada"}).empty());
   CHECK(fleet.refusal(BindRole{second, false, "user:ada"}).starts_with(refused));
   fleet.command(BlockSubject{"token:root", false, "user:ada"});
@@ -121,13 +126,7 @@ TEST_CASE("subjects that no request can come from do not count as administrators
   without.roles.clear();
   CHECK(fleet.refusal(ApplyConfig{without, "user:ada"}).starts_with(refused));
   CHECK_EQ(fleet.refusal(BindRole{ghosts, false, "user:ada"}), "");  // it can be taken away again
-  TokenCreated token;
-  token.name = "away";
-  token.digest = std::string(64, 'a');
-  token.role = Role::kViewer;
-  token.as_user = "away";
-  token.expires = fleet.now + 600'000;
-  fleet.command(CreateToken{token});
+  create_token(fleet, "away", Role::kViewer);
   CHECK_EQ(fleet.refusal(ApplyConfig{without, "user:ada"}), "");  // the token has the role by its binding
   CHECK(fleet.refusal(RevokeToken{"away", "token:away"}).starts_with(refused));
 }

@@ -117,7 +117,7 @@ std::size_t state_of(const NodeState& node) {
 
 void add_nodes(const State& state, Exposition& out) {
   std::int64_t counts[std::size(kNodeStates)] = {};
-  for (const NodeState& node : state.nodes()) ++counts[state_of(node)];
+  for (const NodeState& node : state.nodes()) counts[state_of(node)] += node.removed ? 0 : 1;
   out.begin("berth_nodes", MetricType::kGauge, "Nodes, each in the first that applies of these states.");
   for (std::size_t i = 0; i < std::size(kNodeStates); ++i) {
     out.add({{"state", kNodeStates[i]}}, whole(counts[i]));

@@ -11,7 +11,7 @@ namespace {
 
 Error no_such_queue(const std::string& path) { return not_found("no such queue '" + path.substr(0, 200) + "'"); }
 
-// Includes nodes that are gone: a state never forgets a node.
+// Includes lost nodes. Simulated ones are never removed.
 std::set<std::string> simulated_models(const state::State& state) {
   std::set<std::string> models;
   for (const state::NodeState& node : state.nodes()) {

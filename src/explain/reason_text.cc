@@ -211,10 +211,13 @@ std::string never_fits_text(const Words& words, const Reason& reason) {
 std::string countable_text(const Words& words, const Reason& reason) {
   if (reason.wish == kPodsCountable)
     return "waits: the nodes with room for it run as many pods as they take (" + reason.wish + ")";
-  const std::string free = reason.limit == 0 ? "none is free on a node that it could use"
-                                             : "the most that is free on one node is " + std::to_string(reason.limit) +
-                                                   " (" + words.state().node(reason.node).spec.name + ")";
-  return "waits for " + reason.wish + ": a task asks for " + std::to_string(reason.asked) + ", and " + free;
+  const std::string waits = "waits for " + reason.wish + ": a task asks for " + std::to_string(reason.asked) + ", and ";
+  if (reason.limit == 0) return waits + "none is free on a node that it could use";
+  const std::string most = "the most that is free on one node is " + std::to_string(reason.limit) + " (" +
+                           words.state().node(reason.node).spec.name + ")";
+  if (reason.limit < reason.asked) return waits + most;
+  return waits + "what is free on the nodes that it could use is enough for " + counted(reason.used, "task") + "; " +
+         most;
 }
 
 // "waits for quota: it asks for 1 GPU, and "

@@ -72,8 +72,7 @@ Result<void> check_email(const json::object& claims, const Issuer& issuer) {
   if (verified == nullptr)
     return invalid(
         "the token does not say that its email address is verified: it has no `email_verified`. Let the issuer put "
-        "that "
-        "claim into its tokens, or name users by another one (`username_claim`, as `sub`)");
+        "that claim into its tokens, or name users by another one (`username_claim`, as `sub`)");
   if (!verified->is_bool() || !verified->get_bool())
     return invalid("the token's email address is not verified by its issuer");
   return {};

@@ -186,11 +186,11 @@ class ApiStandIn {
   }
   // The server and its machine are paused.
   void pause(std::int64_t seconds) { now_ = now_ + seconds * 1000; }
-  // Hands over what the cluster gives until it gives nothing.
   // What others leave of the node's CPUs.
   std::int64_t free_cpu(const std::string& node) const {
     return registered.at(node).cpu_milli - foreign.at(node).cpu_milli;
   }
+  // Hands over what the cluster gives until it gives nothing.
   void settle() {
     for (int round = 0; round < 100; ++round) {
       const Output output = cluster_->take();
@@ -270,6 +270,7 @@ class ApiStandIn {
   std::map<std::string, ForeignReport> foreign;  // by node
   bool answers = true;                           // submissions are answered
   std::map<std::string, NodeStatus> status;
+  std::set<std::string> removed;  // nodes that are no more part of the cluster
 
  private:
   Answer select(const std::string& name, const boost::json::object& body) {
@@ -333,7 +334,10 @@ class ApiStandIn {
       status[one->spec.name] = NodeStatus::kReady;
     }
     if (const auto* one = std::get_if<ReportForeignUse>(&command)) foreign[one->node] = one->use;
-    if (const auto* one = std::get_if<ReportNodeStatus>(&command)) status[one->node] = one->status;
+    if (const auto* one = std::get_if<ReportNodeStatus>(&command)) {
+      status[one->node] = one->status;
+      if (one->removed) removed.insert(one->node);
+    }
     if (const auto* one = std::get_if<ReportTaskStarted>(&command))
       running_.insert({one->job, one->attempt, one->task, one->incarnation});
     if (const auto* one = std::get_if<ReportTaskExited>(&command))

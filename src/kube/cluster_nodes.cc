@@ -35,18 +35,20 @@ void Cluster::Impl::observe_node(const boost::json::object& object, bool deleted
 void Cluster::Impl::node_gone(const std::string& name) {
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return;
-  if (found->second.registered) tell_status(name, found->second, NodeStatus::kLost, "its Node object was deleted");
+  // Even if it is lost already, by the taint out-of-service: only now it is no more part of the fleet.
+  if (open_ && (found->second.registered || found->second.status == NodeStatus::kLost))
+    command(ReportNodeStatus{name, NodeStatus::kLost, "its Node object was deleted", true});
   nodes_.erase(found);
 }
 
 // Reports what has become of a node while berth was away.
 void Cluster::Impl::tell_of_known_node(const KnownNode& known) {
-  const auto tell = [&](NodeStatus status, const std::string& why) {
-    command(ReportNodeStatus{known.name, status, why});
+  const auto tell = [&](NodeStatus status, const std::string& why, bool removed = false) {
+    command(ReportNodeStatus{known.name, status, why, removed});
   };
   const auto found = nodes_.find(known.name);
   if (found == nodes_.end()) {
-    if (!unread_nodes_.contains(known.name)) tell(NodeStatus::kLost, "its Node object was deleted");
+    if (!unread_nodes_.contains(known.name)) tell(NodeStatus::kLost, "its Node object was deleted", true);
     return;
   }
   const NodeObject& now = found->second.object;

@@ -384,9 +384,14 @@ TEST_CASE("a node that is not ready is unknown; one that is deleted or out of se
   api.node("n1", 8, R"({"taints":[{"key":"node.kubernetes.io/out-of-service","effect":"NoExecute"}]})");
   api.settle();
   CHECK_EQ(api.status.at("n1"), NodeStatus::kLost);
+  CHECK(api.removed.empty());
   api.nodes_.erase("n2");
   api.list();  // it went while nobody watched
   CHECK_EQ(api.status.at("n2"), NodeStatus::kLost);
+  CHECK(api.removed == std::set<std::string>{"n2"});
+  api.nodes_.erase("n1");
+  api.list();  // lost already, and only now no more part of the cluster
+  CHECK(api.removed == std::set<std::string>{"n1", "n2"});
 }
 
 TEST_CASE("a cordoned node is tainted") {

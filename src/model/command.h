@@ -168,6 +168,7 @@ struct NoteSignIns {
 };
 
 // The commands from here on are reports of backends.
+
 // What others use of a node, as its backend knows it. GPUs by uuid; those that the core does not know are passed over.
 struct ForeignReport {
   std::int64_t cpu_milli = 0;
@@ -184,6 +185,7 @@ struct ReportNodeStatus {
   std::string node;
   NodeStatus status = NodeStatus::kReady;
   std::string why;
+  bool removed = false;  // lost: and taken out of the fleet, not only out of service
 };
 struct ReportGpuHealth {
   std::string node;

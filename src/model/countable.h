@@ -30,6 +30,11 @@ inline std::int64_t amount_in(const Countables& countables, std::string_view nam
   return found != countables.end() && found->first == name ? found->second : 0;
 }
 
+// Returns how much of it a task takes whose request names these.
+inline std::int64_t taken_by_task(const Countables& countables, std::string_view name) {
+  return name == kPodsCountable ? 1 : amount_in(countables, name);
+}
+
 inline constexpr std::string_view kCountablesRule =
     "at most 64, in ascending order of their names, each from 1 to 1125899906842624";
 

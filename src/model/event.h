@@ -59,10 +59,18 @@ struct NodeStatusChanged {
   NodeStatus status = NodeStatus::kReady;
   std::string why;
   bool loss_deferred = false;  // unknown: silent, but not declared lost while too many nodes are
+  bool removed = false;        // lost: it is no more part of the fleet; NodeRemoved follows as soon as nothing holds it
   static constexpr auto fields() {
     return field_list(field("node", &NodeStatusChanged::node), field("status", &NodeStatusChanged::status),
-                      field("why", &NodeStatusChanged::why), field("loss_deferred", &NodeStatusChanged::loss_deferred));
+                      field("why", &NodeStatusChanged::why), field("loss_deferred", &NodeStatusChanged::loss_deferred),
+                      field_if_set("removed", &NodeStatusChanged::removed));
   }
+};
+
+// The fleet forgets what the node had; only its name stays, for what ran there. It may register again.
+struct NodeRemoved {
+  NodeId node;
+  static constexpr auto fields() { return field_list(field("node", &NodeRemoved::node)); }
 };
 
 struct NodeCordoned {
@@ -751,7 +759,7 @@ using Event =
                  MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged,
                  ClockConfirmed, TokenCreated, TokenRevoked, PricesApplied, MonthClosed, BillCorrected, BudgetMarked,
                  QueueChanged, QueueChangeEnded, RoleBound, SubjectBlocked, RulesSet, AccessDenied, LogRead, SignedIn,
-                 QuantityReported, JobSignalled, ForeignUseChanged>;
+                 QuantityReported, JobSignalled, ForeignUseChanged, NodeRemoved>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -176,7 +176,8 @@ struct Reason {
   // trust-domain, affinity, ports: a node where it would fit without `job`.
   // maintenance: a node that it may not use; `limit` and `used` are the begin and end of the window.
   // numa: `asked` GPUs (0: all of a node) are idle on each of `limit` nodes, but not as the policy requires.
-  // countable: a task asks for `asked` of `wish`; `node` has the most of it free, `limit`.
+  // countable: a task asks for `asked` of `wish`. Of the nodes with room for one but for it, `node` has the most free,
+  // `limit`; on all of them it is enough for `used` tasks.
   // containers: of the `used` nodes that could hold a task, `limit` run containers.
   NodeId node;
   PlaceRule rule = PlaceRule::kJob;

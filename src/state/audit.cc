@@ -186,7 +186,7 @@ std::optional<std::string> State::audit() const {
   std::array<std::size_t, 3> by_status{};
   std::set<NodeId> deferred;
   for (const NodeState& node : nodes_) {
-    ++by_status[static_cast<std::size_t>(node.status)];
+    if (!node.removed) ++by_status[static_cast<std::size_t>(node.status)];
     if (node.loss_deferred) deferred.insert(node.id);
   }
   if (by_status != nodes_by_status_ || deferred != deferred_losses_) return "the count of nodes by status differs";

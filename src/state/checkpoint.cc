@@ -24,13 +24,16 @@ struct SavedNode {
   bool loss_deferred = false;
   Timestamp gone_at;
   ForeignUse foreign = {};
+  bool removed = false;
+  bool removal_due = false;
   static constexpr auto fields() {
     return field_list(field("spec", &SavedNode::spec), field("status", &SavedNode::status),
                       field("cordoned", &SavedNode::cordoned), field("draining", &SavedNode::draining),
                       field("lease", &SavedNode::lease), field("cordon_why", &SavedNode::cordon_why),
                       field("contact_losses", &SavedNode::contact_losses),
                       field("loss_deferred", &SavedNode::loss_deferred), field("gone_at", &SavedNode::gone_at),
-                      field_if_set("foreign", &SavedNode::foreign));
+                      field_if_set("foreign", &SavedNode::foreign), field_if_set("removed", &SavedNode::removed),
+                      field_if_set("removal_due", &SavedNode::removal_due));
   }
 };
 
@@ -104,7 +107,8 @@ void State::write(Writer& out) const {
   out.put_varint(nodes_.size());
   for (const NodeState& node : nodes_) {
     out.put(SavedNode{node.spec, node.status, node.cordoned, node.draining, node.lease, node.cordon_why,
-                      node.contact_losses, node.loss_deferred, node.gone_at, node.foreign});
+                      node.contact_losses, node.loss_deferred, node.gone_at, node.foreign, node.removed,
+                      removals_.contains(node.id)});
   }
   out.put_varint(jobs_.size());
   jobs_.for_each([&](const JobState& job) { out.put(job); });
@@ -217,7 +221,9 @@ Result<State> State::load(std::string_view bytes) {
     node.loss_deferred = saved.loss_deferred;
     node.gone_at = saved.gone_at;
     node.foreign = std::move(saved.foreign);
-    ++state.nodes_by_status_[static_cast<std::size_t>(node.status)];
+    node.removed = saved.removed;
+    if (!node.removed) ++state.nodes_by_status_[static_cast<std::size_t>(node.status)];
+    if (saved.removal_due) state.removals_.insert(node.id);
     if (node.loss_deferred) state.deferred_losses_.insert(node.id);
     state.install_node(node);
     state.nodes_.push_back(std::move(node));

@@ -98,6 +98,7 @@ struct NodeState {
   Timestamp gone_at;                      // announced time of its shutdown; 0: none
   std::vector<Timestamp> contact_losses;  // times of the latest losses of contact
   bool loss_deferred = false;             // silent, but not declared lost while too many nodes are silent
+  bool removed = false;                   // lost, and no more part of the fleet: only the name is left (NodeRemoved)
   std::uint64_t lease = 0;
   std::uint32_t pool = 0;  // index into State::pools()
   std::int64_t free_cpu_milli = 0;
@@ -135,9 +136,11 @@ struct NodeState {
   std::int64_t own_cpu_milli() const { return std::max<std::int64_t>(0, spec.cpu_milli - foreign_cpu_milli()); }
   std::int64_t own_memory_mib() const { return std::max<std::int64_t>(0, spec.memory_mib - foreign_memory_mib()); }
   // Returns what is available of the countable at this place of spec.countables.
-  std::int64_t available_countable(std::size_t at) const {
+  std::int64_t available_countable(std::size_t at) const { return std::max<std::int64_t>(0, spare_countable(at)); }
+  // The same, less than 0 where others use what berth's tasks have.
+  std::int64_t spare_countable(std::size_t at) const {
     const CountableUse& use = countables[at];
-    return std::max<std::int64_t>(0, spec.countables[at].second - use.bound - use.nominated - use.foreign);
+    return spec.countables[at].second - use.bound - use.nominated - use.foreign;
   }
 };
 

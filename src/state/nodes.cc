@@ -58,8 +58,7 @@ namespace {
 template <class Change>
 void each_countable(NodeState& node, const TaskPlacement& placement, Change&& change) {
   for (std::size_t c = 0; c < node.countables.size(); ++c) {
-    const std::string& name = node.spec.countables[c].first;
-    const std::int64_t amount = name == kPodsCountable ? 1 : amount_in(placement.countables, name);
+    const std::int64_t amount = taken_by_task(placement.countables, node.spec.countables[c].first);
     if (amount != 0) change(node.countables[c], amount);
   }
 }
@@ -119,11 +118,13 @@ void State::set_status(NodeState& node, NodeStatus status) {
     if (node.contact_losses.size() == kLossesKept) node.contact_losses.erase(node.contact_losses.begin());
     node.contact_losses.push_back(now_);
   }
-  --nodes_by_status_[static_cast<std::size_t>(node.status)];
+  if (!node.removed) --nodes_by_status_[static_cast<std::size_t>(node.status)];
   ++nodes_by_status_[static_cast<std::size_t>(status)];
   node.status = status;
   node.loss_deferred = false;
   deferred_losses_.erase(node.id);
+  node.removed = false;
+  removals_.erase(node.id);
 }
 
 void State::enter_identity(const NodeState& node) {
@@ -231,10 +232,41 @@ void State::on(const NodeStatusChanged& event) {
     node.loss_deferred = true;
     deferred_losses_.insert(node.id);
   }
+  if (event.removed) removals_.insert(node.id);
   install_in_indexes(node);
   mark_freed(node.id);
   for (const auto& [job, task] : node.tasks) unreconciled_.insert(job);
   for (const JobId id : nominated_) unreconciled_.insert(id);
+  ++opportunity_;
+}
+
+// A node without GPUs, CPUs and labels is left, so whoever looks over all nodes finds nothing on it.
+void State::on(const NodeRemoved& event) {
+  NodeState& node = node_mut(event.node);
+  BERTH_CHECK(node.status == NodeStatus::kLost && !node.removed && node.tenants.empty());
+  images_.forget(node.id, node.spec.images);
+  identities_.forget(node.id, node.spec);
+  NodeSpec nothing;
+  nothing.name = node.spec.name;
+  nothing.pool = node.spec.pool;
+  nothing.containers = node.spec.containers;  // images stay allowed where nodes come and go
+  nothing.cell = node.spec.cell;
+  node.spec = std::move(nothing);
+  node.foreign = {};
+  node.contact_losses = {};
+  node.cordoned = node.draining = false;
+  node.cordon_why.clear();
+  node.gone_at = {};
+  install_node(node);
+  enter_identity(node);
+  presences_.forget(node.id);
+  replica_places_.forget(node.id);
+  nominated_shares_.forget(node.id);
+  install_in_indexes(node);
+  --nodes_by_status_[static_cast<std::size_t>(node.status)];
+  node.removed = true;
+  removals_.erase(node.id);
+  waits_.activate_all();  // what waits for it to come back has another reason now
   ++opportunity_;
 }
 

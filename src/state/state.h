@@ -228,6 +228,8 @@ class State {
   const NodeState* node_of_gpu(std::string_view uuid) const;
   std::size_t nodes_in(NodeStatus status) const { return nodes_by_status_[static_cast<std::size_t>(status)]; }
   const std::set<NodeId>& deferred_losses() const { return deferred_losses_; }
+  // Lost nodes that are no more part of the fleet, and for which NodeRemoved is still to come.
+  const std::set<NodeId>& removals() const { return removals_; }
   const NodeIndex& node_index() const { return node_index_; }
   const TopologyIndex& topology() const { return topology_; }
   const PresenceIndex& presences() const { return presences_; }
@@ -415,6 +417,7 @@ class State {
   void on(const NodeRegistered& event);
   void on(const NodeStatusChanged& event);
   void on(const NodeCordoned& event);
+  void on(const NodeRemoved& event);
   void on(const GpuHealthChanged& event);
   void on(const ForeignUseChanged& event);
   void on(const JobSubmitted& event);
@@ -578,6 +581,7 @@ class State {
   NodeIdentities identities_;
   std::array<std::size_t, 3> nodes_by_status_{};
   std::set<NodeId> deferred_losses_;
+  std::set<NodeId> removals_;
   NodeIndex node_index_;
   TopologyIndex topology_;
   PresenceIndex presences_;

@@ -29,7 +29,7 @@ struct NodePage {
 NodePage nodes_after(const View& view, const std::string& after, std::size_t limit) {
   std::vector<const state::NodeState*> nodes;
   for (const state::NodeState& node : view.state.nodes()) {
-    if (node.spec.name > after) nodes.push_back(&node);
+    if (!node.removed && node.spec.name > after) nodes.push_back(&node);
   }
   std::sort(nodes.begin(), nodes.end(), [](const auto* a, const auto* b) { return a->spec.name < b->spec.name; });
   NodePage page{.nodes = {}, .seq = view.state.last_seq(), .more = nodes.size() > limit};
@@ -56,12 +56,15 @@ void list_nodes(Service& service, const Request& request, const Responder& respo
 void get_node(Service& service, const Request& request, const Responder& responder) {
   const std::string& name = request.path_params.at("name");
   std::optional<ShownNode> shown;
+  bool removed = false;
   service.read([&](const View& view) {
-    if (const state::NodeState* node = view.state.node_named(name))
-      shown = show_node(view.state, *node, view.measured());
+    const state::NodeState* node = view.state.node_named(name);
+    removed = node != nullptr && node->removed;
+    if (node != nullptr && !removed) shown = show_node(view.state, *node, view.measured());
   });
   if (!shown) {
-    responder.fail(not_found("no such node '" + name.substr(0, 200) + "'"));
+    responder.fail(not_found(removed ? "node '" + name + "' is no more part of the fleet; it was removed"
+                                     : "no such node '" + name.substr(0, 200) + "'"));
     return;
   }
   responder.send(json_answer(node_view_with_images(*shown)));

@@ -33,7 +33,9 @@ Snapshot take_snapshot(const View& view) {
                     .queues = queue_views(view.state, [](std::string_view) { return true; }),
                     .nodes = {},
                     .jobs = {}};
-  for (const state::NodeState& node : view.state.nodes()) snapshot.nodes.push_back(show_node(view.state, node));
+  for (const state::NodeState& node : view.state.nodes()) {
+    if (!node.removed) snapshot.nodes.push_back(show_node(view.state, node));
+  }
   snapshot.jobs.reserve(view.state.jobs().size());
   view.state.jobs().for_each([&](const state::JobState& job) { snapshot.jobs.push_back(show_job(view, job)); });
   return snapshot;

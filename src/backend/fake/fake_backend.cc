@@ -148,6 +148,7 @@ void FakeBackend::speak_again(std::uint32_t index, Timestamp now) {
   Node& node = nodes_[index];
   node.in_contact = true;
   node.standing = Standing::kReady;
+  node.removed = false;
   arrived_.push_back(RegisterNode{node.spec, node.foreign});
   for (Command& command : std::exchange(node.withheld, {})) post(std::move(command), now);
   for (const Effect& effect : std::exchange(node.waiting, {})) perform(effect, now);
@@ -174,6 +175,12 @@ void FakeBackend::fence_node(const std::string& name, Timestamp now) {
   node.standing = Standing::kLost;
   node.waiting.clear();
   ++node.silence;  // makes the deadlines of the node void
+}
+
+void FakeBackend::remove_node(const std::string& name, Timestamp now) {
+  fence_node(name, now);
+  nodes_[index_of(name)].removed = true;
+  post(ReportNodeStatus{name, NodeStatus::kLost, "it was taken out of the fleet", true}, now);
 }
 
 void FakeBackend::boot_node(const std::string& name, Timestamp now) {
@@ -265,7 +272,8 @@ void FakeBackend::reconnect(Timestamp now) {
         arrived_.push_back(ReportNodeStatus{node.spec.name, NodeStatus::kUnknown, "no contact"});
         break;
       case Standing::kLost:
-        arrived_.push_back(ReportNodeStatus{node.spec.name, NodeStatus::kLost, "its lease and the kill time are over"});
+        arrived_.push_back(ReportNodeStatus{node.spec.name, NodeStatus::kLost, "its lease and the kill time are over",
+                                            node.removed});
         break;
     }
   }

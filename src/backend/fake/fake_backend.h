@@ -109,6 +109,9 @@ class FakeBackend {
   // An operator has switched the node off and is about to fence it. The node is given up, and the effects that wait for
   // it are dropped, so that they do not reach it when it boots.
   void fence_node(const std::string& node, Timestamp now);
+  // The machine is switched off and taken out of the fleet for good, as a cloud does with one that is scaled down. A
+  // machine of that name may be booted later.
+  void remove_node(const std::string& node, Timestamp now);
   // Returns false if the GPU has that health already, or if the node has no such GPU.
   bool set_gpu_health(const std::string& node, std::uint8_t gpu, bool healthy, Timestamp now);
   // Sets all that others use of the node. Returns false if nothing changes.
@@ -140,6 +143,7 @@ class FakeBackend {
     NodeSpec spec;
     ForeignReport foreign;
     bool alive = true;
+    bool removed = false;
     bool in_contact = true;
     Standing standing = Standing::kReady;
     std::uint64_t silence = 0;  // number of the last loss of contact; deadlines of earlier ones are void

@@ -266,11 +266,15 @@ TEST_CASE("job: tells the story in order") {
               "message": "", "checkpoint_step": 120, "gpus_on": [{"node": "n1", "gpus": 8}]}],
     "tasks": [{"task": 0, "group": "main", "node": "n2", "gpus": ["u1", "u2"], "phase": "running"}],
     "spec": {"comment": "run 3\u001b[2J", "tasks": 1, "gpus": 2, "cpus": 2, "memory": "2GiB",
+             "countables": {"rdma/hca": 4}, "node_selector": {"zone": "a"}, "tolerations": ["spot", "team=a"],
+             "node_rules": ["cores>16", {"any": [[{"key": "b", "operator": "Exists"}]]}],
              "command": ["python3", "train.py"]}})")});
   REQUIRE(outcome.code);
   const auto begins = [&outcome](const std::string& words) { return outcome.out.find(words); };
   CHECK(begins("comment     run 3\\x1b[2J\n") != std::string::npos);
-  CHECK(begins("asks for    1 task with 2 GPUs, 2 CPUs, 2GiB") != std::string::npos);
+  CHECK(begins("asks for    1 task with 2 GPUs, 2 CPUs, 2GiB, 4 rdma/hca\n") != std::string::npos);
+  CHECK(begins("on nodes    zone=a, cores>16, {\"any\":[[{\"key\":\"b\",\"operator\":\"Exists\"}]]}; "
+               "tolerates spot, team=a\n") != std::string::npos);
   CHECK(begins("08:00:30Z  attempt 1 started on n1 (8 GPUs), after a wait of 30s") != std::string::npos);
   CHECK(begins("attempt 1 ended: preempted (reclaim, for job 9), saved at step 120, ran 5m00s") != std::string::npos);
   CHECK(begins("attempt 2 started on n2 (2 GPUs)") != std::string::npos);

@@ -178,6 +178,7 @@ constexpr std::array kTellings{
             }},
     Telling{"node-status-changed",
             [](const Json& e) { return node(e) + " " + show(e, "status") + colon(show(e, "why")); }},
+    Telling{"node-removed", [](const Json& e) { return node(e) + " is no more part of the fleet"; }},
     Telling{"node-cordoned", &cordoned},
     Telling{"gpu-health-changed",
             [](const Json& e) {

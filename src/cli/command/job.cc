@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <boost/json/serialize.hpp>
 #include <iterator>
 #include <string_view>
 
@@ -39,7 +40,24 @@ std::string per_task(const Json& group) {
     parts.push_back(counted(gpus, "GPU") + of_models);
   if (const std::string cpus = amount("cpus", ""); !cpus.empty()) parts.push_back(counted(cpus, "CPU"));
   if (const std::string memory = amount("memory", ""); !memory.empty()) parts.push_back(memory);
+  if (const auto* countables = at(group, "countables").if_object()) {
+    for (const auto& one : *countables) parts.push_back(show(one.value()) + " " + std::string(one.key()));
+  }
   return joined(parts, ", ");
+}
+
+// "zone=a, cores>16; tolerates spot": the nodes that the group may use.
+std::string nodes_wanted(const Json& group) {
+  std::vector<std::string> labels;
+  if (const auto* selector = at(group, "node_selector").if_object()) {
+    for (const auto& one : *selector) labels.push_back(std::string(one.key()) + "=" + show(one.value()));
+  }
+  for (const Json& rule : items(group, "node_rules"))
+    labels.push_back(rule.is_string() ? show(rule) : boost::json::serialize(rule));
+  const std::string tolerated = joined(at(group, "tolerations"), ", ");
+  std::string text = joined(labels, ", ");
+  if (!tolerated.empty()) text += (text.empty() ? "" : "; ") + ("tolerates " + tolerated);
+  return text;
 }
 
 std::string asks(const Json& group) {
@@ -137,10 +155,12 @@ std::string heading(const Json& job, Timestamp now) {
   if (has(spec, "groups")) {
     for (const Json& group : items(spec, "groups")) {
       fact(out, "group", show(group, "name") + ": " + asks(group));
+      fact(out, "on nodes", nodes_wanted(group));
       fact(out, "", command_words(group));
     }
   } else if (spec.is_object()) {
     fact(out, "asks for", asks(spec) + (is_true(job, "simulated_gpus") ? " (simulated GPUs)" : ""));
+    fact(out, "on nodes", nodes_wanted(spec));
     fact(out, "command", command_words(spec));
   }
   for (const std::string& mount : mount_words(spec)) fact(out, "mount", mount);

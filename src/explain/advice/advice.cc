@@ -38,9 +38,8 @@ Survey::Survey(const State& state, Timestamp now, const GpuUtilization& gpu_util
     : state_(state),
       now_(now),
       gpu_utilization_(gpu_utilization),
-      nodes_(state.nodes().size()),
+      nodes_(state.nodes_in(NodeStatus::kReady) + state.nodes_in(NodeStatus::kUnknown)),
       looks_left_(effort.looks) {
-  nodes_ -= state.nodes_in(NodeStatus::kLost);
   state.jobs().for_each([&](const JobState& job) {
     if (job.is_parent()) return;
     if (jobs_.size() < effort.jobs) {

@@ -177,6 +177,17 @@ TEST_CASE("what is not mentioned is as in the default configuration") {
   CHECK(*config == default_cluster_config());
 }
 
+TEST_CASE("a role without a queue, or at /, is one at the root") {
+  const auto roles = [](const std::string& text) {
+    const auto config = read_config(text + "queues: {default: {}}\n", "berth.yaml");
+    REQUIRE(config.has_value());
+    return config->roles;
+  };
+  const std::vector<RoleBinding> root = {{"token:prometheus", Role::kMetrics, ""}};
+  CHECK(roles("roles: [{subject: \"token:prometheus\", role: metrics}]\n") == root);
+  CHECK(roles("roles: [{subject: \"token:prometheus\", role: metrics, queue: /}]\n") == root);
+}
+
 TEST_CASE("a bad configuration is refused with its place, its path and what would be right") {
   const std::string deep = [] {
     std::string text = "queues: ";

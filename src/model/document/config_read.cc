@@ -176,7 +176,7 @@ class ConfigReader {
       body.map({
           {"subject", [&](const Value& v) { binding.subject = v.string(); }},
           {"role", [&](const Value& v) { role = static_cast<std::size_t>(v.word<Role>()); }},
-          {"queue", [&](const Value& v) { binding.queue = v.string(); }},
+          {"queue", [&](const Value& v) { binding.queue = v.string() == "/" ? "" : v.string(); }},  // /: the root
       });
       if (binding.subject.empty())
         body.refuse("a role needs a subject: user:NAME, group:ISSUER:NAME, token:NAME or cert:NAME");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <string_view>
 
 #include "model/document/node_rule_keys.h"
 #include "model/document/plain_keys.h"
@@ -69,7 +71,13 @@ void each_or_one(const Value& value, const Visit& visit) {
 }  // namespace
 
 void read_tolerations(const Value& value, JobTarget to) {
-  each_or_one(value, [&](const Value& item) { to.group.tolerations.push_back(toleration_of(item)); });
+  std::vector<std::string>& all = to.group.tolerations;
+  each_or_one(value, [&](const Value& item) {
+    std::string one = toleration_of(item);
+    if (std::find(all.begin(), all.end(), one) != all.end())
+      item.refuse("'" + one.substr(0, 80) + "' is given twice; leave one out");
+    all.push_back(std::move(one));
+  });
 }
 Node tolerations_node(JobSource from) {
   return from.group.tolerations.empty() ? Node() : AsTexts::node(from.group.tolerations);
@@ -77,6 +85,8 @@ Node tolerations_node(JobSource from) {
 
 void read_node_rules(const Value& value, JobTarget to) {
   each_or_one(value, [&](const Value& item) { to.group.node_rules.push_back(node_rule_of(item)); });
+  if (to.group.node_rules.size() > kMaxNodeRules)
+    value.refuse("there are more than " + std::to_string(kMaxNodeRules) + " rules");
 }
 Node node_rules_node(JobSource from) {
   if (from.group.node_rules.empty()) return {};
@@ -114,13 +124,30 @@ Node ports_node(JobSource from) {
   return list;
 }
 
+namespace {
+
+// Returns the key that asks for what the name says; nothing if it is a countable.
+std::optional<std::string_view> key_for(std::string_view name) {
+  if (name == "cpu" || name == "cpus") return "cpus";
+  if (name == "memory") return "memory";
+  if (name == "gpu" || name == "gpus" || name == "nvidia.com/gpu") return "gpus";
+  return std::nullopt;
+}
+
+}  // namespace
+
 void read_countables(const Value& value, JobTarget to) {
   Countables& countables = to.group.request.countables;
+  const std::size_t mistakes = value.reading().mistakes().size();
   value.each_entry([&](const Entry& entry, const Value& amount) {
     if (entry.key == kPodsCountable) return amount.refuse("each task takes one of 'pods'; leave it out");
+    if (const auto other = key_for(entry.key))
+      return amount.refuse("'" + entry.key + "' is no countable; ask for it with " + std::string(*other));
     countables.emplace_back(entry.key, amount.integer(1, kMaxCountable));
   });
   std::sort(countables.begin(), countables.end());
+  if (value.reading().mistakes().size() == mistakes && !is_well_formed(countables))
+    value.refuse(std::string(kCountablesRule));
 }
 Node countables_node(JobSource from) {
   const Countables& countables = from.group.request.countables;

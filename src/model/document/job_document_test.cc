@@ -213,6 +213,12 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
       {"kind: gangs\n",
        "job.yaml:1:7: kind: 'gangs' is none of gang, service, array, interactive; did you mean 'gang'?"},
       {"hold: yes\n", "job.yaml:1:7: hold: 'yes' is neither true nor false; write true"},
+      {"countables: {\"\": 1}\n",
+       "job.yaml:1:13: countables: at most 64, in ascending order of their names, each from 1 to 1125899906842624"},
+      {"countables: {cpu: 1}\n", "job.yaml:1:19: countables.cpu: 'cpu' is no countable; ask for it with cpus"},
+      {"countables: {nvidia.com/gpu: 1}\n",
+       "job.yaml:1:30: countables.nvidia.com/gpu: 'nvidia.com/gpu' is no countable; ask for it with gpus"},
+      {"tolerations: [spot, spot]\n", "job.yaml:1:21: tolerations[1]: 'spot' is given twice; leave one out"},
       {"retries: -1\n", "job.yaml:1:10: retries: -1 is out of range; give 0 to 1000"},
       {"checkpoint: {signal: SIGKILL}\n",
        "job.yaml:1:22: checkpoint.signal: 'SIGKILL' is not a signal that a process can catch; give one such as SIGTERM "
@@ -265,6 +271,24 @@ TEST_CASE("a bad job is refused with its place, its path and what would be right
     CAPTURE(row.first);
     CHECK_EQ(job_refusal(row.first), row.second);
   }
+}
+
+TEST_CASE("of countables and node rules a job has so many and no more") {
+  const auto countables = [](std::size_t count) {
+    std::string text = "countables:\n";
+    for (std::size_t i = 0; i < count; ++i) text += "  example.com/c" + std::to_string(i) + ": 1\n";
+    return read_job(text, "job.yaml");
+  };
+  CHECK(countables(kMaxCountables));
+  CHECK_EQ(countables(kMaxCountables + 1).error().message,
+           "job.yaml:2:3: countables: at most 64, in ascending order of their names, each from 1 to 1125899906842624");
+  const auto rules = [](std::size_t count) {
+    std::string text = "node_rules:\n";
+    for (std::size_t i = 0; i < count; ++i) text += "  - zone=z" + std::to_string(i) + "\n";
+    return read_job(text, "job.yaml");
+  };
+  CHECK(rules(kMaxNodeRules));
+  CHECK_EQ(rules(kMaxNodeRules + 1).error().message, "job.yaml:2:3: node_rules: there are more than 128 rules");
 }
 
 TEST_CASE("all mistakes of a job are told at once, without those that follow from others") {

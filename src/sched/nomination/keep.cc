@@ -35,7 +35,7 @@ bool nodes_have_room(Cycle& cycle, const JobState& job, const std::vector<TaskPl
     if (!allowed || !has_labels(ask.group, node.spec)) return false;
     if (closing(ask, node)) return false;
     if (!node.takes_tasks() || node.available_cpu_milli() < here.cpu_milli) return false;
-    if (node.available_memory_mib() < here.memory_mib || !has_countables(node, here)) return false;
+    if (node.available_memory_mib() < here.memory_mib || short_countable(node, here)) return false;
     for (const std::uint8_t gpu : placement.gpus) {
       if (node.gpus[gpu].available_milli() < here.milli[gpu]) return false;
       if ((node.gpus[gpu].unavailable_slices() & here.slices[gpu]) != 0) return false;

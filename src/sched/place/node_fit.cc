@@ -251,26 +251,23 @@ bool has_countables(const TaskRequirements& ask, const NodeState& node, const No
   std::size_t named = 0;
   for (std::size_t c = 0; c < node.countables.size(); ++c) {
     const std::string& name = node.spec.countables[c].first;
-    const bool pods = name == kPodsCountable;
-    const std::int64_t need = pods ? 1 : amount_in(wanted, name);
+    const std::int64_t need = taken_by_task(wanted, name);
     if (need == 0) continue;
-    if (!pods) ++named;
-    const std::int64_t used = pods ? taken.tasks : amount_in(taken.countables, name);
-    if (node.available_countable(c) - used < need) return false;
+    if (name != kPodsCountable) ++named;
+    if (node.available_countable(c) - taken.taken_of(name) < need) return false;
   }
   return named == wanted.size();
 }
 
-bool has_countables(const NodeState& node, const NodeDelta& taken) {
-  std::size_t named = 0;
+std::optional<std::string_view> short_countable(const NodeState& node, const NodeDelta& taken) {
+  for (const auto& [name, amount] : taken.countables) {
+    if (amount_in(node.spec.countables, name) < amount) return name;
+  }
   for (std::size_t c = 0; c < node.countables.size(); ++c) {
     const std::string& name = node.spec.countables[c].first;
-    const bool pods = name == kPodsCountable;
-    const std::int64_t used = pods ? taken.tasks : amount_in(taken.countables, name);
-    if (!pods && used > 0) ++named;
-    if (used > node.available_countable(c)) return false;
+    if (taken.taken_of(name) > node.available_countable(c)) return name;
   }
-  return named == taken.countables.size();
+  return std::nullopt;
 }
 
 bool suits(const TaskRequirements& ask, const NodeState& node) {

@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "model/job.h"
@@ -28,6 +29,10 @@ struct NodeDelta {
 
   void add(const TaskPlacement& placement);
   void remove(const TaskPlacement& placement);
+  // Returns what is taken of the countable.
+  std::int64_t taken_of(std::string_view name) const {
+    return name == kPodsCountable ? tasks : amount_in(countables, name);
+  }
 };
 
 // The time in which a task would run, for checks against maintenance windows. A task that is not certain to end before
@@ -83,8 +88,8 @@ std::optional<state::ClosedSpan> closing(const TaskRequirements& ask, const stat
 
 // Returns true if the countables of the node let one more task run beside what the gang has `taken` of it.
 bool has_countables(const TaskRequirements& ask, const state::NodeState& node, const NodeDelta& taken);
-// Returns true if the node has all countables that are `taken` of it.
-bool has_countables(const state::NodeState& node, const NodeDelta& taken);
+// Returns the first countable that is `taken` of the node and of which it has too little; nothing: it has all.
+std::optional<std::string_view> short_countable(const state::NodeState& node, const NodeDelta& taken);
 // Ignores countables from now on. For explaining a refusal.
 inline void set_countables_aside(TaskRequirements& ask) { ask.class_slots.clear(); }
 

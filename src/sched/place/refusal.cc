@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -371,19 +372,6 @@ void blame_numa(const State& state, const JobState& job, ModelMask models, Searc
   why.wish = name_of(job.spec.groups[group].numa);
 }
 
-// Returns the first countable of which the node has too little for what is taken of it; its name, or nothing.
-std::optional<std::string> short_countable(const NodeState& node, const NodeDelta& taken) {
-  for (std::size_t c = 0; c < node.countables.size(); ++c) {
-    const std::string& name = node.spec.countables[c].first;
-    const std::int64_t used = name == kPodsCountable ? taken.tasks : amount_in(taken.countables, name);
-    if (used > node.available_countable(c)) return name;
-  }
-  for (const auto& [name, amount] : taken.countables) {
-    if (amount_in(node.spec.countables, name) == 0) return name;
-  }
-  return std::nullopt;
-}
-
 std::int64_t available_of(const NodeState& node, const std::string& name) {
   for (std::size_t c = 0; c < node.countables.size(); ++c) {
     if (node.spec.countables[c].first == name) return node.available_countable(c);
@@ -391,33 +379,62 @@ std::int64_t available_of(const NodeState& node, const std::string& name) {
   return 0;
 }
 
-// A countable is told as the reason where places would be found but for it: with the node that has the most of it free,
-// of those that the task may use.
-void blame_countables(const State& state, const JobState& job, ModelMask models, SearchStats& work, Reason& why) {
+// Returns the first countable that the tasks of the gang, as placed, have too little of.
+std::optional<std::string> short_at(const State& state, std::span<const TaskPlacement> placements) {
+  std::map<NodeId, NodeDelta> taken;
+  for (const TaskPlacement& one : placements) taken[one.node].add(one);
+  for (const auto& [node, delta] : taken) {
+    if (const auto name = short_countable(state.node(node), delta)) return std::string(*name);
+  }
+  return std::nullopt;
+}
+
+// Returns the countable without which places would be found for the job; nothing: it is not for want of countables.
+// Where several are lacking at once, it is the first that is too little on the nodes that it would have without any.
+std::optional<std::string> lacking_countable(const State& state, const JobState& job, ModelMask models,
+                                             SearchStats& work) {
   Gang relaxed(state, job, {models}, work);
   const auto limits = [](const TaskRequirements& ask) { return !ask.class_slots.empty(); };
-  if (!is_room_reason(why.code) || std::none_of(relaxed.asks().begin(), relaxed.asks().end(), limits)) return;
+  if (std::none_of(relaxed.asks().begin(), relaxed.asks().end(), limits)) return std::nullopt;
   relaxed.set_countables_aside();
-  if (place_all(relaxed, job)) return;
-  std::map<NodeId, NodeDelta> taken;
-  for (const TaskPlacement& placement : relaxed.placements()) {
-    taken[placement.node].add(placement);
-    const auto name = short_countable(state.node(placement.node), taken[placement.node]);
-    if (!name) continue;
-    why = {};
-    why.code = ReasonCode::kCountable;
-    why.group = placement.group;
-    why.wish = *name;
-    why.asked = *name == kPodsCountable ? 1 : amount_in(placement.countables, *name);
-    why.node = placement.node;
-    const TaskRequirements ask = task_requirements(state, job, placement.group, models);
-    for (const NodeState& node : state.nodes()) {
-      if (!node.takes_tasks() || !could_hold(state, ask, node)) continue;
-      const std::int64_t here = available_of(node, *name);
-      if (here > why.limit) why.node = node.id;
-      why.limit = std::max(why.limit, here);
-    }
-    return;
+  if (place_all(relaxed, job)) return std::nullopt;
+  std::set<std::string> names;
+  for (const TaskGroup& group : job.spec.groups) {
+    for (const auto& [name, amount] : group.request.countables) names.insert(name);
+  }
+  for (const std::string& name : names) {
+    JobState without = job;
+    for (TaskGroup& group : without.spec.groups)
+      std::erase_if(group.request.countables, [&](const auto& one) { return one.first == name; });
+    Gang gang(state, without, {models}, work);
+    if (!place_all(gang, without)) return name;
+  }
+  return short_at(state, relaxed.placements());
+}
+
+// A countable is told as the reason where places would be found but for it: with the node that has the most of it free,
+// of those that have room for a task but for it, and how many tasks it is enough for on all of them.
+void blame_countables(const State& state, const JobState& job, ModelMask models, SearchStats& work, Reason& why) {
+  if (!is_room_reason(why.code)) return;
+  const auto name = lacking_countable(state, job, models, work);
+  if (!name) return;
+  const auto asks_it = [&](const TaskGroup& group) { return taken_by_task(group.request.countables, *name) > 0; };
+  const auto group = std::find_if(job.spec.groups.begin(), job.spec.groups.end(), asks_it);
+  const auto index = static_cast<std::size_t>(group - job.spec.groups.begin());
+  const TaskRequirements ask = task_requirements(state, job, index, models);
+  TaskRequirements aside = ask;
+  set_countables_aside(aside);
+  why = {};
+  why.code = ReasonCode::kCountable;
+  why.group = static_cast<std::int32_t>(index);
+  why.wish = *name;
+  why.asked = taken_by_task(group->request.countables, *name);
+  for (const NodeState& node : state.nodes()) {
+    if (!node.takes_tasks() || !could_hold(state, ask, node) || !has_place(aside, node, {})) continue;
+    const std::int64_t here = available_of(node, *name);
+    why.used += here / why.asked;
+    if (here > why.limit || !why.node.valid()) why.node = node.id;
+    why.limit = std::max(why.limit, here);
   }
 }
 

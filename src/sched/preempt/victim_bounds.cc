@@ -45,10 +45,7 @@ VictimBounds::Node VictimBounds::read(NodeId id) const {
   read.cpu_milli = node.spare_cpu_milli();
   read.memory_mib = node.spare_memory_mib();
   if (!ask.class_slots.empty()) {
-    for (std::size_t c = 0; c < node.countables.size(); ++c) {
-      const state::CountableUse& use = node.countables[c];
-      read.countables.push_back(node.spec.countables[c].second - use.bound - use.nominated - use.foreign);
-    }
+    for (std::size_t c = 0; c < node.countables.size(); ++c) read.countables.push_back(node.spare_countable(c));
   }
   const bool nominated = !planted(Bug::kNominationIgnored);
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
@@ -76,10 +73,8 @@ void VictimBounds::move(const JobState& victim, std::uint32_t first, std::uint32
     node.cpu_milli -= sign * placement.cpu_milli;
     node.memory_mib -= sign * placement.memory_mib;
     const Countables& names = state_.node(placement.node).spec.countables;
-    for (std::size_t c = 0; c < node.countables.size(); ++c) {
-      const bool pods = names[c].first == kPodsCountable;
-      node.countables[c] -= sign * (pods ? 1 : amount_in(placement.countables, names[c].first));
-    }
+    for (std::size_t c = 0; c < node.countables.size(); ++c)
+      node.countables[c] -= sign * taken_by_task(placement.countables, names[c].first);
     for (const std::uint8_t gpu : placement.gpus) {
       node.gpu_milli[gpu] = static_cast<std::int16_t>(node.gpu_milli[gpu] - sign * placement.gpu_milli);
       const GpuModelId model = state_.node(placement.node).gpus[gpu].model;
@@ -105,8 +100,7 @@ std::int64_t VictimBounds::slots_on(NodeId id, const Node& victim_bounds) const 
   if (request.cpu_milli > 0) slots = std::min(slots, victim_bounds.cpu_milli / request.cpu_milli);
   if (request.memory_mib > 0) slots = std::min(slots, victim_bounds.memory_mib / request.memory_mib);
   for (std::size_t c = 0; c < victim_bounds.countables.size(); ++c) {
-    const std::string& name = node.spec.countables[c].first;
-    const std::int64_t each = name == kPodsCountable ? 1 : amount_in(request.countables, name);
+    const std::int64_t each = taken_by_task(request.countables, node.spec.countables[c].first);
     if (each > 0) slots = std::min(slots, victim_bounds.countables[c] / each);
   }
   for (const auto& [name, amount] : request.countables) {

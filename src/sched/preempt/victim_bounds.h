@@ -33,9 +33,9 @@ class VictimBounds {
  private:
   // A node on which a victim leaves or stays. It is read once, so later transactions do not change the count.
   struct Node {
-    // Free and not nominated; negative while nominated resources are still in use.
-    std::vector<std::int64_t> countables;  // what is left of each of the node; empty if none limits the preemptor
     std::int32_t exclusive = 0;            // tasks of exclusive jobs: the preemptor has no place beside one
+    // Free and not nominated; negative while nominated resources are still in use.
+    std::vector<std::int64_t> countables;  // by place in NodeSpec::countables; empty if none limits the preemptor
     std::int64_t cpu_milli = 0;
     std::int64_t memory_mib = 0;
     std::array<std::int16_t, kMaxGpusPerNode> gpu_milli{};

@@ -65,7 +65,7 @@ bool are_free(const State& state, std::span<const TaskPlacement> placements, std
     NodeDelta& here = taken[one.node];
     here.add(one);
     return node.available_cpu_milli() >= here.cpu_milli && node.available_memory_mib() >= here.memory_mib &&
-           has_countables(node, here) && std::all_of(one.gpus.begin(), one.gpus.end(), [&](std::uint8_t gpu) {
+           !short_countable(node, here) && std::all_of(one.gpus.begin(), one.gpus.end(), [&](std::uint8_t gpu) {
              return node.gpus[gpu].available_milli() >= here.milli[gpu] &&
                     (node.gpus[gpu].unavailable_slices() & one.slices) == 0;
            });

@@ -52,6 +52,7 @@ constexpr auto kDirectives = std::to_array<Directive>({
     {.verb = "lose", .names = "NODES", .fewest = 1, .most = 1},
     {.verb = "return", .names = "NODES", .fewest = 1, .most = 1},
     {.verb = "kill-node", .names = "NODES", .fewest = 1, .most = 1},
+    {.verb = "remove-node", .names = "NODES", .fewest = 1, .most = 1},
     {.verb = "boot", .names = "NODES", .fewest = 1, .most = 1},
     {.verb = "gpu", .names = "NODE GPU fails|heals", .fewest = 3, .most = 3},
     {.verb = "foreign", .names = "NODE", .fewest = 1, .most = 1, .options = "gpus cpus memory countables"},

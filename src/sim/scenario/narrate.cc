@@ -185,7 +185,9 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
   told_reservations_.erase(job_without_reservation(event));
   if (const auto* e = std::get_if<NodeStatusChanged>(&event)) {
     line("node " + durable.node(e->node).spec.name + " is " + std::string(name_of(e->status)) +
-         (e->loss_deferred ? ", " + e->why : ""));
+         (e->loss_deferred || e->removed ? ", " + e->why : ""));
+  } else if (const auto* removed = std::get_if<NodeRemoved>(&event)) {
+    line("node " + durable.node(removed->node).spec.name + " is no more part of the fleet");
   } else if (const auto* cordoned = std::get_if<NodeCordoned>(&event); cordoned != nullptr && !cordoned->why.empty()) {
     line("node " + durable.node(cordoned->node).spec.name +
          (cordoned->cordoned ? " is cordoned: " : " is uncordoned: ") + cordoned->why);

@@ -198,6 +198,7 @@ Stage::Done Stage::explain_share(const Line& line) {
 
 void Stage::list_nodes() {
   for (const state::NodeState& node : world_.durable().nodes()) {
+    if (node.removed) continue;
     std::string line = node.spec.name + ": " + std::string(name_of(node.status)) +
                        (node.draining   ? ", draining"
                         : node.cordoned ? ", cordoned"

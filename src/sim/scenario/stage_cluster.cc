@@ -326,6 +326,7 @@ bool Stage::act_on_node(const Line& line, const std::string& name) {
   if (verb == "lose") return fleet.lose_contact(name, now), heard;
   if (verb == "return") return fleet.regain_contact(name, now), alive && !heard;
   if (verb == "kill-node") return fleet.kill_node(name, now), alive;
+  if (verb == "remove-node") return fleet.remove_node(name, now), true;
   if (verb == "boot") return fleet.boot_node(name, now), !alive;
   if (verb == "fence") {
     if (!heard) fleet.fence_node(name, now);

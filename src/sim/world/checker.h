@@ -250,6 +250,7 @@ class Checker : public Witness {
   void on(const NodeRegistered& event);
   void on(const NodeStatusChanged& event);
   void on(const NodeCordoned& event);
+  void on(const NodeRemoved& event);
   void on(const GpuHealthChanged& event);
   void on(const ForeignUseChanged& event);
   static void mark_foreign(NodeView& node, const ForeignUse& use);

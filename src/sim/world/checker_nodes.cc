@@ -93,18 +93,41 @@ void Checker::on(const NodeStatusChanged& event) {
   NodeView& node = nodes_[event.node.index()];
   const bool fenced = event.why.starts_with("fenced by ");
   if (event.status == NodeStatus::kLost && node.status == NodeStatus::kUnknown && !fenced) {
-    require(!many_are_silent(), "P5", "node " + node.spec.name + " is given up though many are silent at once");
+    require(event.removed || !many_are_silent(), "P5", "node " + node.spec.name + " is given up though many are silent at once");
   }
   count_fleet(node, -1);
   set_status(event.node.index(), event.status);
   count_fleet(node, +1);
-  count("node " + std::string(name_of(event.status)) + (event.loss_deferred ? ", loss deferred" : ""));
+  count("node " + std::string(name_of(event.status)) +
+        (event.loss_deferred ? ", loss deferred" : event.removed ? ", removed" : ""));
   if (event.status != NodeStatus::kLost) return;
   for (const auto& [key, execution] : fleet_.executions()) {
     if (execution.phase == backend::Execution::Phase::kLive && fleet_.node_name(execution.node) == node.spec.name) {
       breach("P9", "node " + node.spec.name + " is given up while " + text_of(key.job) + " lives there");
     }
   }
+}
+
+// Nothing holds a node that is removed, so no job loses its places and no bill its GPUs.
+void Checker::on(const NodeRemoved& event) {
+  NodeView& node = nodes_[event.node.index()];
+  require(node.status == NodeStatus::kLost, "P1", "node " + node.spec.name + " is removed and was not lost");
+  for (const auto& [id, job] : jobs_) {
+    for (const TaskPlacement& placement : job.placements)
+      require(placement.node != event.node, "P1", "node " + node.spec.name + " is removed below " + text_of(id));
+  }
+  count("node removed");
+  count_fleet(node, -1);
+  NodeSpec nothing;
+  nothing.name = node.spec.name;
+  nothing.pool = node.spec.pool;
+  node.spec = std::move(nothing);
+  node.cordoned = node.draining = false;
+  node.gone_at = {};
+  node.losses.clear();
+  install(node);
+  mark_foreign(node, {});
+  count_fleet(node, +1);
 }
 
 void Checker::on(const NodeCordoned& event) {

@@ -274,11 +274,17 @@ void Simulation::change_foreign_use(Random& apart) {
 }
 
 // Faults that have random numbers of their own, so that lives without them are as they were.
+// A cloud takes a machine away; one of its name may be booted later.
+void Simulation::remove_a_node(Random& apart) {
+  world_.fleet().remove_node(apart.pick(node_names_), world_.now());
+}
+
 void Simulation::break_apart() {
   if (!shape_.policies) return;
   if (Random apart(seed_ ^ (steps_ << 44U)); (has_foreign_use() || has_countables()) && apart.chance(200))
     change_foreign_use(apart);
   if (Random apart(seed_ ^ (steps_ << 32U)); seed_ % 3 == 1 && apart.chance(200)) set_the_clock(apart);
+  if (Random apart(seed_ ^ (steps_ << 48U)); seed_ % 4 == 3 && apart.chance(50)) remove_a_node(apart);
   if (Random apart(seed_ ^ (steps_ << 36U)); seed_ % 2 == 1 && apart.chance(100)) {
     rename_a_node(apart);
     if (apart.chance(500)) copy_a_node(apart);

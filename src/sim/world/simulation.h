@@ -67,6 +67,7 @@ class Simulation {
   void look_at_budgets();
   void set_the_clock(Random& apart);
   void rename_a_node(Random& apart);
+  void remove_a_node(Random& apart);
   void copy_a_node(Random& apart);
   void break_apart();
   void forge_an_exit();
