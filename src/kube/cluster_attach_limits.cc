@@ -115,10 +115,9 @@ bool Cluster::Impl::attaches_too_many(const TaskKey& key, Task& task, const Pod&
     }
     if (ids.size() == before || static_cast<std::int64_t>(ids.size()) <= limit) continue;
     found->second.attached_full_at = now_;
-    exit_task(key, task,
-              {ExitReason::kStartFailed, 1,
+    fail_start(key, task,
                "node " + found->first + " attaches " + std::to_string(limit) + " volumes of driver " +
-                   shown(driver, 80) + ", and has " + std::to_string(before)});
+                   shown(driver, 80) + ", and has " + std::to_string(before));
     return true;
   }
   return false;

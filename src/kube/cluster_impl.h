@@ -33,7 +33,7 @@ inline constexpr std::string_view kOfPodGroup = "podgroup/";
 // on.
 inline constexpr std::int64_t kUnclaimedMs = 30'000;
 
-// A node where a start has failed because it attaches no more volumes is avoided for this time.
+// A node whose kubelet did not admit a pod, or that attaches no more volumes, is avoided for this time.
 inline constexpr std::int64_t kAvoidMs = 60'000;
 
 class Cluster::Impl {
@@ -87,7 +87,8 @@ class Cluster::Impl {
     NodeStatus status = NodeStatus::kReady;
     ForeignReport foreign;  // as it was told; its GPUs stand for those that foreign pods use
     Timestamp fewer_since = Timestamp::never();
-    Timestamp attached_full_at = Timestamp::never();  // likewise: one volume too many
+    Timestamp attached_full_at = Timestamp::never();  // a start has failed for one volume too many
+    Timestamp refused_at = Timestamp::never();        // its kubelet did not admit a pod
   };
   struct Group {
     std::string name;
@@ -104,7 +105,7 @@ class Cluster::Impl {
     Timestamp deserted_since = Timestamp::never();  // it has a job, but no pod that waits or runs
     std::size_t claiming = 0;                       // of its pods have claims
     Timestamp renewed_at = Timestamp::never();      // its job is given up, to be submitted anew
-    std::string start_failure;                      // why its volumes let the last start fail
+    std::string start_failure;                      // why the last start failed; empty: it did not
   };
   enum class TaskPhase { kWaitsForPod, kWaitsForVolumes, kBinding, kBound, kExited };
   struct Task {
@@ -286,6 +287,10 @@ class Cluster::Impl {
   void delete_answered(const TaskKey& key, Task& task, int status);
   bool waits_out_denial(Task& task, int status, std::string_view body) const;
   void fail_start(const TaskKey& key, Task& task, const std::string& why);
+  void fail_admission(const TaskKey& key, Task& task, const Pod& pod);
+  void note_start_failure(const TaskKey& key, const std::string& why);
+  bool has_lost_its_pod(const TaskKey& key) const;
+  void tell_unwound(const TaskKey& key);
   void release_pod(Task& task);
   void bind(const TaskKey& key, Task& task, Pod& pod);
   void tick_task(const TaskKey& key, Task& task);

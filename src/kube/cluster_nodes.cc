@@ -80,13 +80,15 @@ NodeSpec Cluster::Impl::spec_of(const Node& node) const {
 ForeignReport Cluster::Impl::foreign_of(const std::string& name, const Node& node) const {
   ForeignReport report;
   report.gpus = choose_foreign_gpus(name, node);
-  const auto used = foreign_.find(name);
-  if (used == foreign_.end()) return report;
-  report.cpu_milli = std::min(used->second.cpu_milli, node.object.spec.cpu_milli);
-  report.memory_mib = std::min(used->second.memory_mib, node.object.spec.memory_mib);
+  const auto found = foreign_.find(name);
+  const Usage used = found == foreign_.end() ? Usage() : found->second;
+  report.cpu_milli = std::min(used.cpu_milli, node.object.spec.cpu_milli);
+  report.memory_mib = std::min(used.memory_mib, node.object.spec.memory_mib);
   for (const auto& [countable, amount] : node.object.spec.countables) {
-    if (const std::int64_t theirs = count_of(used->second.countables, countable); theirs > 0)
-      report.countables.emplace_back(countable, std::min(theirs, amount));
+    // A kubelet that refuses a pod knows of something that the API server does not show: its node takes none for a while.
+    const bool takes_none = countable == kPodsCountable && !node.refused_at.is_never();
+    const std::int64_t theirs = takes_none ? amount : count_of(used.countables, countable);
+    if (theirs > 0) report.countables.emplace_back(countable, std::min(theirs, amount));
   }
   return report;
 }
@@ -108,7 +110,7 @@ Devices Cluster::Impl::foreign_devices(const std::string& name, const Node& node
 bool Cluster::Impl::is_unsettled(const std::string& name, const Node& node) const {
   std::int64_t wanted = 0;
   for (const auto& [resource, count] : foreign_devices(name, node)) wanted += count;
-  return !node.attached_full_at.is_never() || !node.fewer_since.is_never() ||
+  return !node.attached_full_at.is_never() || !node.refused_at.is_never() || !node.fewer_since.is_never() ||
          static_cast<std::int64_t>(node.foreign.gpus.size()) != wanted;
 }
 
@@ -149,7 +151,9 @@ void Cluster::Impl::update_node(const std::string& name, Node& node) {
     return;
   }
   if (!node.object.ready && !node.registered) return;  // it joins when it is ready
-  if (now_ - node.attached_full_at >= kAvoidMs) node.attached_full_at = Timestamp::never();
+  for (Timestamp* at : {&node.attached_full_at, &node.refused_at}) {
+    if (now_ - *at >= kAvoidMs) *at = Timestamp::never();
+  }
   NodeSpec spec = spec_of(node);
   if (node.registered && spec.gpus.size() < node.registered->gpus.size() && runs_tasks(name)) {
     if (node.fewer_since.is_never()) node.fewer_since = now_;

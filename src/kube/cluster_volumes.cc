@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "kube/cluster_impl.h"
 #include "kube/json_reading.h"
-#include "model/exit_code.h"
 
 namespace berth::kube {
 namespace {
@@ -245,9 +244,7 @@ void Cluster::Impl::settle_volumes_of(JobId job) {
   if (!whole) return;
   for (const TaskKey& key : prepared) {
     Task& task = tasks_.at(key);
-    Pod& pod = pods_.at(task.pod);
-    if (const auto group = groups_.find(pod.group); group != groups_.end()) group->second.start_failure.clear();
-    bind(key, task, pod);
+    bind(key, task, pods_.at(task.pod));
   }
 }
 
@@ -333,14 +330,11 @@ void Cluster::Impl::select_answered(const TaskKey& key, Task& task, const std::s
 void Cluster::Impl::fail_volumes(const TaskKey& key, Task& task, const std::string& why) {
   const auto found = pods_.find(task.pod);
   const std::string said = found == pods_.end() ? why : "pod " + found->second.object.name + ": " + why;
-  release_pod(task);
-  if (found != pods_.end()) {
-    if (const auto group = groups_.find(found->second.group); group != groups_.end()) {
-      group->second.start_failure = said;
-      for (Pod* pod : waiting_pods(group->second)) tell(*pod, "VolumesNotReady", said, pod == &found->second);
-    }
-  }
-  exit_task(key, task, {ExitReason::kStartFailed, kNodeShortCode, said});
+  fail_start(key, task, said);
+  if (found == pods_.end()) return;
+  const auto group = groups_.find(found->second.group);
+  if (group == groups_.end()) return;
+  for (Pod* pod : waiting_pods(group->second)) tell(*pod, "VolumesNotReady", said, pod == &found->second);
 }
 
 void Cluster::Impl::tick_volumes(const TaskKey& key, Task& task) {

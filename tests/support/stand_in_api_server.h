@@ -36,6 +36,7 @@ struct StandInServer {
   std::vector<boost::json::object> events;    // as posted
   std::map<std::string, std::string> waits;   // message of the condition PodScheduled=False, by namespace/name
   std::map<std::string, std::int64_t> grace;  // of the last deletion, by uid
+  std::map<std::string, Answer> refused;      // answers to bindings of pods that an admission refuses, by namespace/name
 
   static std::string key(const boost::json::object& object) {
     const auto& metadata = object.at("metadata").as_object();
@@ -203,6 +204,29 @@ struct StandInServer {
     put(Kind::kPod, std::move(one));
   }
 
+  // The kubelet of the pod's node does not admit it.
+  void refuse_pod(const std::string& name, const std::string& reason) {
+    boost::json::object one = pod(name);
+    one["status"] = {{"phase", "Failed"}, {"reason", reason}, {"message", "Pod was rejected"}};
+    put(Kind::kPod, std::move(one));
+  }
+  // Another scheduler binds the pod.
+  void take_pod(const std::string& name, const std::string& node) {
+    boost::json::object one = pod(name);
+    one["spec"].as_object()["nodeName"] = node;
+    put(Kind::kPod, std::move(one));
+  }
+  // Texts of the Events of the pod.
+  std::string events_of(const std::string& name) const {
+    std::string all;
+    for (const boost::json::object& event : events) {
+      const auto& about = event.at("involvedObject").as_object();
+      if (std::string(about.at("namespace").as_string()) + "/" + std::string(about.at("name").as_string()) == name)
+        all += std::string(event.at("message").as_string()) + "\n";
+    }
+    return all;
+  }
+
   static Answer status(int code, const std::string& message) {
     return {code,
             boost::json::serialize(boost::json::object{{"kind", "Status"}, {"code", code}, {"message", message}})};
@@ -232,6 +256,7 @@ struct StandInServer {
     if (!has_pod(name)) return status(404, "pods \"" + name + "\" not found");
     if (request.method == Method::kGet) return {200, boost::json::serialize(pod(name))};
     const boost::json::object body = boost::json::parse(request.body).as_object();
+    if (binds && refused.contains(name)) return refused.at(name);
     if (binds) return bind(name, body);
     if (evicts) return erase(name, body.at("deleteOptions").as_object());
     if (patches) {
