@@ -10,6 +10,7 @@
 //    one job when as many pods wait as it needs. Its key names the group, so that a repeat is no second job.
 // 3. A StartTask is one Binding of the task's pod, which carries the task's key as an annotation. If the pod does not
 //    exist yet (its controller makes a new one after an eviction), the start waits for it, for a bounded time.
+//    No pod of a gang is bound before each of its tasks has one.
 //    A start with an image is a job of berth's own: its pod is made, with the key, bound to its node (own_pod.h).
 //    Where pods of a gang have claims, none is bound before the claims of all are: a claim that waits for its consumer
 //    is told the chosen node first (volume_object.h, docs/decisions/0038).

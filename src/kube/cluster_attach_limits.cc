@@ -80,8 +80,8 @@ void Cluster::Impl::count_attached(Pod& pod) {
   if (pod.object.claims.empty()) return;
   std::string node = is_over(pod.object) ? std::string() : pod.object.node;
   const auto task = pod.assigned ? tasks_.find(*pod.assigned) : tasks_.end();
-  const bool is_planned = task != tasks_.end() && (task->second.phase == TaskPhase::kBinding ||
-                                                   task->second.phase == TaskPhase::kWaitsForVolumes);
+  const bool is_planned = task != tasks_.end() &&
+                          (task->second.phase == TaskPhase::kBinding || task->second.phase == TaskPhase::kWaitsForGang);
   if (node.empty() && is_planned) node = task->second.start.node;
   if (node == pod.attached_on) return;
   const std::string before = std::exchange(pod.attached_on, node);

@@ -42,6 +42,12 @@ std::string Cluster::Impl::id_of_job(const Pod& pod) {
 std::string Cluster::Impl::group_of(const Pod& pod, std::int32_t& size, std::string& name) const {
   const PodObject& object = pod.object;
   const PodWish& wish = object.wish;
+  const std::string alone = std::string(kAlone) + object.uid;
+  if (groups_.contains(alone)) {  // it stays what it was submitted as
+    size = 1;
+    name = object.name;
+    return alone;
+  }
   if (!wish.pod_group.empty()) {
     std::string id = std::string(kOfPodGroup) + object.name_space + "/" + wish.pod_group;
     const auto known = owners_.find(id);
@@ -54,8 +60,7 @@ std::string Cluster::Impl::group_of(const Pod& pod, std::int32_t& size, std::str
     name = wish.group_name;
     return "group/" + object.name_space + "/" + wish.group_name;
   }
-  const std::string alone = std::string(kAlone) + object.uid;
-  if (!object.member.owner.empty() && !groups_.contains(alone)) return group_of_member(object.member, size, name);
+  if (!object.member.owner.empty()) return group_of_member(object.member, size, name);
   if (wish.owner_kind == "Job") {
     std::string id = id_of_job(pod);
     const auto known = owners_.find(id);
@@ -171,8 +176,12 @@ void Cluster::Impl::pod_gone(const std::string& uid) {
   }
   if (pod.object.task) bound_.erase({*pod.object.task, uid});
   forget_claims(uid, pod.object);
-  if (pod.assigned) {
-    if (const auto task = tasks_.find(*pod.assigned); task != tasks_.end())
+  if (const auto task = pod.assigned ? tasks_.find(*pod.assigned) : tasks_.end(); task != tasks_.end()) {
+    const TaskPhase phase = task->second.phase;
+    const bool starts = phase == TaskPhase::kWaitsForGang || phase == TaskPhase::kBinding;
+    if (starts && !task->second.own && !task->second.stopping)
+      fail_start(task->first, task->second, "pod " + pod.object.name + " was deleted before it was bound");
+    else
       exit_task(task->first, task->second, {ExitReason::kKilled, 137, "its pod was deleted"});
   }
   const std::string key = pod.group;
@@ -392,16 +401,16 @@ void Cluster::Impl::consider(const std::string& group_key) {
          one != waiting_tasks_.end() && one->job == group.job; ++one)
       waiting.push_back(*one);
     for (const TaskKey& key : waiting) try_bind(key, tasks_.at(key));
-    split_off(group_key);
+    const std::vector<Pod*> more = runs_whole(group) ? waiting_pods(group) : std::vector<Pod*>();
+    if (!more.empty() && growing_owner(*more.front()) != nullptr && !group_key.starts_with(kAlone)) split_off(more);
     return;
   }
-  if (group.submitting || group.cancelled || !group.refused_at.is_never() || !split_off(group_key)) return;
-  const std::vector<Pod*> pods = waiting_pods(group);
-  for (Pod* pod : pods) {  // said at once, also where the gang is not whole yet
+  if (group.submitting || group.cancelled || !group.refused_at.is_never()) return;
+  for (Pod* pod : waiting_pods(group)) {  // said at once, also where the gang is not whole yet
     if (!pod->object.wish.problem.empty()) tell(*pod, "NotSchedulable", pod->object.wish.problem, true);
   }
-  if (pods.empty() || group.size == 0 || pods.size() < static_cast<std::size_t>(group.size)) return;
-  if (!why_volumes_wait(pods).empty()) return;
+  const std::vector<Pod*> pods = gang_of(group_key);
+  if (pods.empty() || !why_volumes_wait(pods).empty()) return;
   const std::string key = "kube/" + options_.cell + "/" + group_key + "/" + id_of_these(pods) + mark_of(pods);
   if (key == group.key) return;  // these very pods were a job that is over
   auto job = job_of(group, pods);
@@ -410,6 +419,7 @@ void Cluster::Impl::consider(const std::string& group_key) {
     return;
   }
   group.key = key;
+  group.tasks = pods.size();
   group.submitting = true;
   job->source = {options_.cell, key};
   command(SubmitJob{std::move(*job), key});
@@ -574,6 +584,9 @@ std::string Cluster::Impl::why_it_waits(const std::string& key, const Group& gro
   if (group.job.valid()) {
     const auto next = waiting_tasks_.lower_bound(TaskKey{group.job, 0, 0, 0});
     if ((next != waiting_tasks_.end() && next->job == group.job) || !is_peopled(group)) return {};
+    if (growing_owner(*pods.front()) != nullptr)
+      return "it is beyond the least size of its group, and starts when all pods of job " +
+             std::to_string(group.job.value()) + " run";
     return "job " + std::to_string(group.job.value()) + " of its group runs without it; it waits until that is over";
   }
   if (group.cancelled)

@@ -85,7 +85,8 @@ ForeignReport Cluster::Impl::foreign_of(const std::string& name, const Node& nod
   report.cpu_milli = std::min(used.cpu_milli, node.object.spec.cpu_milli);
   report.memory_mib = std::min(used.memory_mib, node.object.spec.memory_mib);
   for (const auto& [countable, amount] : node.object.spec.countables) {
-    // A kubelet that refuses a pod knows of something that the API server does not show: its node takes none for a while.
+    // A kubelet that refuses a pod knows of something that the API server does not show: its node takes none for a
+    // while.
     const bool takes_none = countable == kPodsCountable && !node.refused_at.is_never();
     const std::int64_t theirs = takes_none ? amount : count_of(used.countables, countable);
     if (theirs > 0) report.countables.emplace_back(countable, std::min(theirs, amount));

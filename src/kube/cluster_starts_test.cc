@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
 #include <string>
 
 #include "support/kubernetes_world.h"
@@ -42,10 +43,12 @@ struct Starts : KubernetesWorld {
   }
   // The pods that are bound, by node.
   std::string places() {
-    std::string all;
+    std::multiset<std::string> bound;
     for (const auto& [name, pod] : server.objects[Kind::kPod]) {
-      if (!StandInServer::node_of(pod).empty()) all += name.substr(5, 1) + "@" + StandInServer::node_of(pod) + " ";
+      if (!StandInServer::node_of(pod).empty()) bound.insert(name.substr(5, 1) + "@" + StandInServer::node_of(pod));
     }
+    std::string all;
+    for (const std::string& one : bound) all += one + " ";
     return all;
   }
 };
@@ -135,6 +138,57 @@ TEST_CASE("a pod alone that another scheduler has bound is foreign, and its job 
   CHECK_EQ(world.node_of("team/a"), "n1");
   REQUIRE(world.outcomes.contains(JobId(1)));
   CHECK_EQ(world.outcomes.at(JobId(1)), Outcome::kCancelled);
+}
+
+TEST_CASE("a gang of pods without a controller that loses one while it waits is never bound short, and says so") {
+  Starts world(3);
+  world.gang(4);
+  world.work(5);
+  REQUIRE(world.job(1) != nullptr);
+  CHECK_EQ(world.places(), "");
+  SUBCASE("it is deleted while the gang waits") { world.server.remove(Kind::kPod, "team/g2"); }
+  SUBCASE("and berth has not heard of it when there is room") {
+    world.silent[Kind::kPod] = world.server.now + 5'000;
+    world.server.remove(Kind::kPod, "team/g2");
+  }
+  world.server.put(Kind::kNode, StandInServer::node("n4", 8));
+  world.work(30);
+  CHECK_EQ(world.places(), "");
+  std::int64_t charged = 0;
+  world.state.jobs().for_each([&](const state::JobState& job) { charged += job.attempt.has_value() ? 1 : 0; });
+  CHECK_EQ(charged, 0);
+  CHECK_EQ(world.server.waits["team/g0"], "3 of the 4 pods of its group wait");
+  world.server.add_gang_pod("team", "g2", "g", 4, 8);
+  world.work(5);
+  CHECK_EQ(world.places(), "g@n1 g@n2 g@n3 g@n4 ");
+}
+
+TEST_CASE("a gang whose controller has not made all pods is bound when the last one is there, and fails no try else") {
+  Starts world(2);
+  world.server.add_job("team", "j", 2);
+  world.server.control_jobs(8);
+  world.watch();
+  world.decide(world.cluster.take().commands);
+  world.cluster.take();  // the bindings are lost with the server
+  const std::string first = world.server.objects[Kind::kPod].begin()->first;
+  world.server.remove(Kind::kPod, first);
+  world.restart();
+  world.pass(60);
+  CHECK_EQ(world.places(), "");
+  SUBCASE("it comes") {
+    world.work(5);
+    CHECK_EQ(world.places(), "j@n1 j@n2 ");
+    CHECK_EQ(world.job(1)->attempts, 1);
+  }
+  SUBCASE("it comes late") {
+    world.pass(100);
+    CHECK_EQ(world.places(), "");
+    REQUIRE(world.job(1) != nullptr);
+    CHECK_GT(world.job(1)->attempts, 1);
+    CHECK_EQ(world.job(1)->failures, 0);
+    world.work(5);
+    CHECK_EQ(world.places(), "j@n1 j@n2 ");
+  }
 }
 
 }  // namespace berth::kube

@@ -148,8 +148,9 @@ void Cluster::Impl::try_bind(const TaskKey& key, Task& task) {
   pod->assigned = key;
   waiting_tasks_.erase(key);
   const auto group = groups_.find(pod->group);
-  if (group == groups_.end() || group->second.claiming == 0) return bind(key, task, *pod);
-  task.phase = TaskPhase::kWaitsForVolumes;
+  const bool is_gang = group != groups_.end() && (group->second.size > 1 || group->second.claiming != 0);
+  if (!is_gang) return bind(key, task, *pod);
+  task.phase = TaskPhase::kWaitsForGang;
   task.since = now_;
   count_attached(*pod);
   unsettled_.insert(key.job);
@@ -258,8 +259,8 @@ void Cluster::Impl::tell_unwound(const TaskKey& key) {
   if (why.empty() || pod == pods_.end() || pod->second.object.leaving) return;
   const PodObject& object = pod->second.object;
   send_event({"v1", "Pod", object.name_space, object.name, object.uid}, "GangUnwound",
-             "it is deleted, as its gang of job " + std::to_string(key.job.value()) + " starts whole or not at all: " +
-                 why + ". If it has no controller, make it anew");
+             "it is deleted, as its gang of job " + std::to_string(key.job.value()) +
+                 " starts whole or not at all: " + why + ". If it has no controller, make it anew");
 }
 
 // Reports what the watch shows of a pod that is a task.
@@ -284,7 +285,7 @@ void Cluster::Impl::follow(const std::string& uid, Pod& pod) {
   const TaskKey& key = found->first;
   Task& task = found->second;
   if (task.pod != uid || task.phase == TaskPhase::kExited) return;
-  if (task.phase == TaskPhase::kBinding || task.phase == TaskPhase::kWaitsForVolumes) {
+  if (task.phase == TaskPhase::kBinding || task.phase == TaskPhase::kWaitsForGang) {
     if (object.node.empty()) return;
     if (object.task != key)
       return fail_start(key, task,
@@ -305,6 +306,7 @@ void Cluster::Impl::exit_task(const TaskKey& key, Task& task, const PodEnd& end)
   task.phase = TaskPhase::kExited;
   withdraw_refusal(task);
   waiting_tasks_.erase(key);
+  unsettled_.insert(key.job);  // its gang may need no more pods now
   task.exit = TaskExited{key.job, key.attempt, key.task, key.incarnation, end.reason, end.code, end.message};
   task.exit_told = now_;
   command(ReportTaskExited{*task.exit});
@@ -323,7 +325,7 @@ void Cluster::Impl::stop(const TaskKey& key, std::int64_t grace_s, bool hears) {
   const bool is_left_to_its_controller = leaves_by_suspension(key) && !again;
   if (task.phase == TaskPhase::kWaitsForPod)
     return exit_task(key, task, {ExitReason::kKilled, 137, "it was stopped before it had a pod"});
-  if (task.phase == TaskPhase::kWaitsForVolumes) {
+  if (task.phase == TaskPhase::kWaitsForGang) {
     release_pod(task);
     return exit_task(key, task, {ExitReason::kKilled, 137, "it was stopped before its pod was bound"});
   }
@@ -390,7 +392,7 @@ void Cluster::Impl::tick_task(const TaskKey& key, Task& task) {
     if (task.phase != TaskPhase::kWaitsForPod || now_ - task.since < options_.pod_wait_s * 1000) return;
     return fail_start(key, task, "there was no pod for it within " + std::to_string(options_.pod_wait_s) + " s");
   }
-  if (task.phase == TaskPhase::kWaitsForVolumes) return tick_volumes(key, task);
+  if (task.phase == TaskPhase::kWaitsForGang) return tick_gang(key, task);
   if (task.own && task.phase == TaskPhase::kBinding) return tick_own(key, task);
   const auto pod = pods_.find(task.pod);
   if (pod == pods_.end()) return;

@@ -46,12 +46,17 @@ def a_gang_is_bound_whole_or_not_at_all(cluster, kubeconfig):
         fleet.wait_reason("g-0", "room for only 4 of its 8 tasks")
         fleet.wait_event("g-0", "room for only 4")
         assert not fleet.bound("g"), "four GPUs are too few for eight"
+        cluster.delete(f"/api/v1/namespaces/{fleet.namespace}/pods/g-7")
         fleet.add_nodes(1, gpus=4)
+        fleet.wait_reason("g-0", "7 of the 8 pods of its group wait")
+        fleet.a_later_pod_runs()
+        assert not fleet.bound("g"), "no controller makes the eighth again"
+        fleet.make(gang[7])
         fleet.wait_bound("g", 8)
         fleet.check_room()
 
 
-def a_native_pod_group_is_a_gang(cluster, kubeconfig):
+def a_native_pod_group_is_a_gang_that_grows(cluster, kubeconfig):
     with Fleet(cluster, kubeconfig) as fleet:
         fleet.add_nodes(1, gpus=4)
         cluster.make(f"/apis/scheduling.k8s.io/v1beta1/namespaces/{fleet.namespace}/podgroups", {
@@ -63,6 +68,10 @@ def a_native_pod_group_is_a_gang(cluster, kubeconfig):
         assert not fleet.bound("native"), fleet.states()
         fleet.make(pods[2])
         fleet.wait_bound("native", 3)
+        fleet.make(*[fleet.pod(f"native-{number}", 1, schedulingGroup={"podGroupName": "native"}) for number in (3, 4)])
+        fleet.wait_bound("native", 4)  # pods beyond its least size start one by one
+        fleet.add_nodes(1, gpus=1)
+        fleet.wait_bound("native", 5)
 
 
 def a_job_runs_and_completes(cluster, kubeconfig):
@@ -358,7 +367,8 @@ def hostile_pods_harm_nobody(cluster, kubeconfig):
 
 
 if __name__ == "__main__":
-    sys.exit(main([nodes_appear, a_pod_is_bound_and_runs, a_gang_is_bound_whole_or_not_at_all, a_native_pod_group_is_a_gang,
+    sys.exit(main([nodes_appear, a_pod_is_bound_and_runs, a_gang_is_bound_whole_or_not_at_all,
+                   a_native_pod_group_is_a_gang_that_grows,
                    a_job_runs_and_completes, a_cordoned_node_gets_nothing, a_taint_keeps_out_who_does_not_tolerate_it,
                    required_node_affinity_is_obeyed_with_every_operator,
                    mig_instances_are_counted_by_the_name_of_their_resource,

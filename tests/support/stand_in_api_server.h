@@ -36,7 +36,7 @@ struct StandInServer {
   std::vector<boost::json::object> events;    // as posted
   std::map<std::string, std::string> waits;   // message of the condition PodScheduled=False, by namespace/name
   std::map<std::string, std::int64_t> grace;  // of the last deletion, by uid
-  std::map<std::string, Answer> refused;      // answers to bindings of pods that an admission refuses, by namespace/name
+  std::map<std::string, Answer> refused;  // answers to bindings of pods that an admission refuses, by namespace/name
 
   static std::string key(const boost::json::object& object) {
     const auto& metadata = object.at("metadata").as_object();
