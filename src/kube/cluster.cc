@@ -161,6 +161,8 @@ void Cluster::Impl::tick() {
     if (group.ownerless || !suspensions_.contains(key) || !is_admitted_by_suspension(group)) watch_desertion(group);
     explain_wait(key, group);
     renew_if_outdated(key, group);
+    replace_if_lost(key, group);
+    if (!group.former.empty() && !group.job.valid()) groups.push_back(key);
     if (!group.refused_at.is_never() && now_ - group.refused_at >= options_.waits.submit_again_ms)
       groups.push_back(key);
     if (group.job.valid() && group.pods.size() > static_cast<std::size_t>(group.size)) groups.push_back(key);

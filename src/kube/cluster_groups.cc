@@ -82,8 +82,15 @@ void Cluster::Impl::leave_group(const std::string& uid, Pod& pod) {
   const auto found = groups_.find(pod.group);
   if (found == groups_.end()) return;
   if (found->second.pods.erase(uid) != 0 && !pod.object.claims.empty()) --found->second.claiming;
-  if (found->second.pods.empty() && !found->second.job.valid() && !found->second.submitting) groups_.erase(found);
+  erase_if_over(found->first);
   pod.group.clear();
+}
+
+void Cluster::Impl::erase_if_over(const std::string& group_key) {
+  const auto found = groups_.find(group_key);
+  if (found == groups_.end()) return;
+  const Group& group = found->second;
+  if (group.pods.empty() && !group.job.valid() && !group.submitting && group.former.empty()) groups_.erase(found);
 }
 
 void Cluster::Impl::regroup(const std::string& uid, Pod& pod) {
@@ -446,12 +453,17 @@ void Cluster::Impl::submitted(const std::string& key, JobId job) {
   const std::string group_key = group_of_submission(key);
   if (group_key.empty()) return;
   Group& group = groups_[group_key];
+  if (group.former.contains(job)) return;  // told again
+  group_of_job_[job] = group_key;
+  if (group.job.valid() && group.job != job) {  // after a restart: the later one has replaced the other
+    group.former.insert(std::min(group.job, job));
+    if (job < group.job) return;
+  }
   group.key = key;
   group.job = job;
   group.from_before = !open_;
   group.submitting = false;
   group.deserted_since = Timestamp::never();
-  group_of_job_[job] = group_key;
   consider(group_key);
 }
 
@@ -478,6 +490,7 @@ void Cluster::Impl::finished(JobId job, bool cancelled) {
   const auto found = groups_.find(key);
   if (found == groups_.end()) return;
   Group& group = found->second;
+  if (group.former.erase(job) != 0) return erase_if_over(key);
   cancelled = cancelled && group.renewed_at.is_never();
   group.renewed_at = Timestamp::never();
   if (cancelled && is_admitted_by_suspension(group)) cancel_suspended(key, job);
@@ -489,10 +502,8 @@ void Cluster::Impl::finished(JobId job, bool cancelled) {
       tell(*pod, "Cancelled", "job " + std::to_string(job.value()) + " of berth was cancelled; make the pods anew",
            true);
   }
-  if (group.pods.empty())
-    groups_.erase(found);
-  else
-    consider(key);
+  erase_if_over(key);
+  consider(key);
 }
 
 void Cluster::Impl::waits(JobId job, const std::string& said) {
@@ -505,6 +516,7 @@ void Cluster::Impl::waits(JobId job, const std::string& said) {
              " more volumes of driver " + shown(attaching.first, 80) + ".";
   }
   const auto before = groups_.find(known->second);
+  if (before != groups_.end() && before->second.job != job) return;
   if (before != groups_.end() && !before->second.start_failure.empty())
     why += " Its last start failed: " + before->second.start_failure + ".";
   if (const auto suspended = suspensions_.find(known->second); suspended != suspensions_.end())
@@ -583,7 +595,12 @@ std::string Cluster::Impl::why_it_waits(const std::string& key, const Group& gro
   };
   if (group.job.valid()) {
     const auto next = waiting_tasks_.lower_bound(TaskKey{group.job, 0, 0, 0});
-    if ((next != waiting_tasks_.end() && next->job == group.job) || !is_peopled(group)) return {};
+    if (next != waiting_tasks_.end() && next->job == group.job) return {};
+    if (const std::string node = silent_node_of(group); !node.empty())
+      return "job " + std::to_string(group.job.value()) + " of its group has a pod on node " + node +
+             ", which is out of contact; it waits until that is back, has no Node object any more, or has the taint " +
+             "node.kubernetes.io/out-of-service";
+    if (!is_peopled(group)) return {};
     if (growing_owner(*pods.front()) != nullptr)
       return "it is beyond the least size of its group, and starts when all pods of job " +
              std::to_string(group.job.value()) + " run";

@@ -95,6 +95,7 @@ class Cluster::Impl {
     std::int32_t size = 0;  // pods that it needs; 0: not known yet
     std::set<std::string> pods;
     JobId job = JobId::none();
+    std::set<JobId> former;    // jobs that were replaced and are not over: their nodes are out of contact
     std::string key;           // of its last submission
     std::size_t tasks = 0;     // pods of that; 0: not known since the start
     bool from_before = false;  // its job is older than this start: the core tells later whether its tasks run
@@ -189,6 +190,7 @@ class Cluster::Impl {
   void regroup(const std::string& uid, Pod& pod);
   std::string group_of(const Pod& pod, std::int32_t& size, std::string& name) const;
   void leave_group(const std::string& uid, Pod& pod);
+  void erase_if_over(const std::string& group_key);
   static std::string id_of_these(const std::vector<Pod*>& pods);
   void consider(const std::string& group_key);
   void watch_desertion(Group& group);
@@ -254,6 +256,8 @@ class Cluster::Impl {
   void renew_if_outdated(const std::string& key, Group& group);
   bool is_outdated(const std::string& key, const Group& group);
   bool is_short(const Group& group);
+  std::string silent_node_of(const Group& group) const;
+  void replace_if_lost(const std::string& key, Group& group);
   void settle_gangs();
   void settle_gang_of(JobId job);
   bool prepare_volumes(const TaskKey& key, Task& task, std::map<std::string, TaskKey>& choosers);

@@ -1,6 +1,7 @@
 // Objects that own pods: the size of their gangs, the ranks of their pods, and their end.
 
 #include <algorithm>
+#include <utility>
 
 #include "kube/cluster_impl.h"
 #include "kube/json_reading.h"
@@ -75,6 +76,34 @@ void Cluster::Impl::observe_owner(const std::string& id, Workload workload, bool
     groups.insert(pod.group);
   }
   for (const std::string& group : groups) consider(group);
+}
+
+// Returns the name of a node out of contact, where a pod of the group's job is that is being deleted; empty: there is
+// none. Nobody knows whether such a pod still runs.
+std::string Cluster::Impl::silent_node_of(const Group& group) const {
+  for (auto one = tasks_.lower_bound(TaskKey{group.job, 0, 0, 0}); one != tasks_.end() && one->first.job == group.job;
+       ++one) {
+    const Task& task = one->second;
+    const auto pod = pods_.find(task.pod);
+    const auto node = nodes_.find(task.start.node);
+    if (task.phase != TaskPhase::kBound || pod == pods_.end() || !pod->second.object.leaving) continue;
+    if (node != nodes_.end() && !node->second.object.ready) return node->first;
+  }
+  return {};
+}
+
+// Where the controller has made new pods for those on a node out of contact, the job is replaced: it is cancelled, and
+// the new pods are another one. What it has on that node stays charged until its pods are gone. A job that was admitted
+// by suspension is not replaced: its object has one job.
+void Cluster::Impl::replace_if_lost(const std::string& key, Group& group) {
+  if (!group.job.valid() || key.starts_with(kAlone) || is_admitted_by_suspension(group)) return;
+  if (silent_node_of(group).empty()) return;
+  const std::vector<Pod*> fresh = waiting_pods(group);
+  if (fresh.empty() || fresh.front()->object.wish.owner_kind.empty()) return;
+  const auto terms = namespaces_.find(fresh.front()->object.name_space);
+  if (terms != namespaces_.end() && terms->second.waits_for_lost_nodes) return;
+  command(CancelJob{group.job, "kubernetes"});
+  group.former.insert(std::exchange(group.job, JobId::none()));
 }
 
 // Nobody makes new pods for the gangs of this object.

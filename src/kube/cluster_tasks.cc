@@ -120,7 +120,8 @@ bool Cluster::Impl::may_be(const Pod& pod, const Task& task) const {
 Cluster::Impl::Pod* Cluster::Impl::pod_for(const TaskKey& key, const Task& task) {
   const auto group = group_of_job_.find(key.job);
   if (group == group_of_job_.end()) return nullptr;
-  if (!groups_.at(group->second).renewed_at.is_never()) return nullptr;  // its job is being given up
+  const Group& of = groups_.at(group->second);
+  if (!of.renewed_at.is_never() || of.job != key.job) return nullptr;  // its job is being given up, or was replaced
   Pod* best = nullptr;
   std::size_t most = 0;
   for (const std::string& uid : groups_.at(group->second).pods) {

@@ -36,6 +36,7 @@ struct StandInServer {
   std::vector<boost::json::object> events;    // as posted
   std::map<std::string, std::string> waits;   // message of the condition PodScheduled=False, by namespace/name
   std::map<std::string, std::int64_t> grace;  // of the last deletion, by uid
+  bool replaces_leaving = false;              // the controller of Jobs makes another pod at once for one that leaves
   std::map<std::string, Answer> refused;  // answers to bindings of pods that an admission refuses, by namespace/name
 
   static std::string key(const boost::json::object& object) {
@@ -162,6 +163,7 @@ struct StandInServer {
         const auto* owners = metadata.if_contains("ownerReferences");
         if (owners == nullptr || owners->as_array()[0].at("uid").as_string() != uid_of(job)) continue;
         if (one.at("status").at("phase").as_string() == "Failed") continue;
+        if (replaces_leaving && metadata.contains("deletionTimestamp")) continue;
         have[std::string(metadata.at("annotations").at("batch.kubernetes.io/job-completion-index").as_string())] = true;
       }
       const auto size = job.at("spec").at("completions").as_int64();
