@@ -45,9 +45,11 @@ struct Storm : KubernetesWorld {
   void add() {
     const int number = ++names;
     const int gpus = 1 << random.below(3);
-    switch (random.below(4)) {
+    switch (random.below(5)) {
       case 0:
         return add_own(2 + static_cast<int>(random.below(3)), gpus);
+      case 3:
+        return add_pod_group("v" + std::to_string(number), 1 + static_cast<int>(random.below(3)), gpus);
       case 1:
         return server.put(Kind::kPod, StandInServer::pod_of("team", "p" + std::to_string(number), gpus));
       case 2: {
@@ -62,6 +64,17 @@ struct Storm : KubernetesWorld {
       }
       default:
         return server.add_job("team", "job" + std::to_string(number), 2 + static_cast<int>(random.below(3)));
+    }
+  }
+  // A PodGroup with up to three pods more than its least size.
+  void add_pod_group(const std::string& name, int least, int gpus) {
+    server.put(Kind::kVolcanoPodGroup,
+               {{"metadata", {{"namespace", "team"}, {"name", name}}}, {"spec", {{"minMember", least}}}});
+    const int size = least + static_cast<int>(random.below(4));
+    for (int i = 0; i < size; ++i) {
+      boost::json::object pod = StandInServer::pod_of("team", name + "-" + std::to_string(i), gpus);
+      pod["metadata"].as_object()["annotations"] = {{"scheduling.k8s.io/group-name", name}};
+      server.put(Kind::kPod, std::move(pod));
     }
   }
   // A job that was submitted to berth, with an image.

@@ -219,6 +219,32 @@ def a_deleted_node_s_gang_runs_elsewhere(cluster, kubeconfig):
         fleet.check_room()
 
 
+def a_gang_on_a_silent_node_is_replaced_by_its_controller_s_new_pods(cluster, kubeconfig):
+    """The node has no kubelet: the node controller finds it unreachable after 50 s, and its pods are deleted but stay."""
+    with Fleet(cluster, kubeconfig) as fleet:
+        silent = f"{fleet.namespace}-silent"
+        room = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"}
+        cluster.make("/api/v1/nodes", {"metadata": {"name": silent}, "status": {"capacity": room, "allocatable": room}})
+        fleet.nodes.append(silent)
+        cluster.patch(f"/api/v1/nodes/{silent}/status", {"status": {"conditions": [
+            {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "it was here"}]}})
+        pod = fleet.pod("x", 4, tolerations=[{"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute",
+                                              "tolerationSeconds": 5} for key in ("unreachable", "not-ready")])
+        cluster.make(f"/apis/batch/v1/namespaces/{fleet.namespace}/jobs", {
+            "metadata": {"name": "train", "namespace": fleet.namespace},
+            "spec": {"parallelism": 2, "completions": 2, "completionMode": "Indexed",
+                     "template": {"metadata": {"labels": {}}, "spec": pod["spec"]}}})
+        eventually(lambda: f"both are bound to {silent}: {fleet.states()}",
+                   lambda: [node_of(pod) for pod in fleet.bound("train")] == [silent, silent])
+        well, = fleet.add_nodes(1)
+
+        def replaced():
+            places = [node_of(pod) for pod in fleet.bound("train")]
+            return sorted(places) == sorted([silent, silent, well, well])
+        eventually(lambda: f"two new ones are on {well}: {fleet.states()}", replaced, 150)
+        fleet.check_room()
+
+
 def a_drained_node_s_pods_run_elsewhere(cluster, kubeconfig):
     with Fleet(cluster, kubeconfig) as fleet:
         first, = fleet.add_nodes(1)
@@ -373,7 +399,8 @@ if __name__ == "__main__":
                    required_node_affinity_is_obeyed_with_every_operator,
                    mig_instances_are_counted_by_the_name_of_their_resource,
                    pods_keep_away_from_each_other_by_host_and_by_zone,
-                   a_deleted_node_s_gang_runs_elsewhere, a_drained_node_s_pods_run_elsewhere, a_deployment_s_pods_come_and_go,
+                   a_deleted_node_s_gang_runs_elsewhere, a_gang_on_a_silent_node_is_replaced_by_its_controller_s_new_pods,
+                   a_drained_node_s_pods_run_elsewhere, a_deployment_s_pods_come_and_go,
                    a_namespace_may_go_under_a_running_gang, foreign_pods_leave_less_room,
                    pods_bound_by_others_meanwhile_are_not_counted_twice,
                    a_queue_that_is_not_the_namespace_s_is_refused_by_name, what_is_not_supported_is_refused_by_name,
