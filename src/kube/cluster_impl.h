@@ -83,7 +83,8 @@ class Cluster::Impl {
   };
   struct Node {
     NodeObject object;
-    std::optional<NodeSpec> registered;
+    std::optional<NodeSpec> registered;  // since this start
+    bool is_known = false;               // the core has it, and it is not lost
     NodeStatus status = NodeStatus::kReady;
     ForeignReport foreign;  // as it was told; its GPUs stand for those that foreign pods use
     Timestamp fewer_since = Timestamp::never();

@@ -2,10 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "support/kubernetes_world.h"
 
@@ -13,8 +11,6 @@ namespace berth::kube {
 namespace {
 
 struct LostContact : KubernetesWorld {
-  std::vector<std::string> silent_nodes;
-
   explicit LostContact(int nodes) {
     server.add_namespace("team", "ads");
     server.replaces_leaving = true;
@@ -26,23 +22,12 @@ struct LostContact : KubernetesWorld {
     server.add_job("team", "j", size);
     work(3);
   }
-  // The kubelet says nothing any more, and its pods are deleted by the taint manager: they stay, as nobody ends them.
   void lose(int number) {
-    silent_nodes.push_back(name(number));
-    boost::json::object node = server.objects[Kind::kNode].at("/" + name(number));
-    node["status"].as_object()["conditions"].as_array()[0].as_object()["status"] = "Unknown";
-    server.put(Kind::kNode, std::move(node));
+    server.set_ready(name(number), false);
     settle();
-    for (const auto& [key, pod] : StandInServer::Objects(server.objects[Kind::kPod])) {
-      if (StandInServer::node_of(pod) != name(number)) continue;
-      boost::json::object leaving = pod;
-      leaving["metadata"].as_object()["deletionTimestamp"] = to_iso8601(server.now);
-      server.put(Kind::kPod, std::move(leaving));
-    }
   }
   // The Node object is deleted, and its pods with it.
   void prove_dead(int number) {
-    std::erase(silent_nodes, name(number));
     server.remove(Kind::kNode, "/" + name(number));
     for (const auto& [key, pod] : StandInServer::Objects(server.objects[Kind::kPod])) {
       if (StandInServer::node_of(pod) == name(number)) server.remove(Kind::kPod, key);
@@ -52,10 +37,7 @@ struct LostContact : KubernetesWorld {
     for (std::int64_t second = 0; second < seconds; ++second) {
       server.control_jobs(8);
       pass(1);
-      for (const auto& [key, pod] : StandInServer::Objects(server.objects[Kind::kPod])) {
-        const std::string node = StandInServer::node_of(pod);
-        if (std::find(silent_nodes.begin(), silent_nodes.end(), node) == silent_nodes.end()) server.run_kubelet(key);
-      }
+      server.run_kubelets();
     }
   }
   // The nodes of the pods that are not being deleted; "-" for one that waits.
@@ -162,6 +144,48 @@ TEST_CASE("where the namespace says so, new pods wait until the old ones are pro
   world.work(130);
   CHECK_EQ(world.places(), "n3 n4 ");
   CHECK_EQ(world.charged_gpus(), 16);
+}
+
+TEST_CASE(
+    "a node that is deleted or replaced before it is back is lost, also where berth has started again meanwhile") {
+  LostContact world(3);
+  world.server.replaces_leaving = false;
+  world.run_job(2);
+  world.lose(1);
+  world.restart();
+  world.pass(5);
+  CHECK_EQ(world.charged_gpus(), 16);
+  world.prove_dead(1);
+  SUBCASE("it is gone") {}
+  SUBCASE("there is another of its name") { world.server.put(Kind::kNode, StandInServer::node("n1", 8)); }
+  world.work(5);
+  for (const std::string& error : world.errors) FAIL_CHECK(error);
+  for (const state::NodeState& node : world.state.nodes()) {
+    if (node.spec.name == "n1") CHECK(node.status != NodeStatus::kUnknown);
+  }
+  world.work(130);
+  CHECK_EQ(world.charged_gpus(), 16);
+  CHECK_EQ(world.server.objects[Kind::kPod].size(), 2);
+}
+
+TEST_CASE("a node out of contact that gets taints meanwhile is lost to contact once, and takes pods when it is back") {
+  LostContact world(1);
+  world.lose(1);
+  const boost::json::object silent = world.server.objects[Kind::kNode].at("/n1");
+  for (const char* key : {"a", "b", "c", "d"}) {
+    boost::json::object node = silent;
+    const boost::json::object taint{{"key", key}, {"effect", "NoExecute"}};
+    node["spec"].as_object()["taints"] = boost::json::array{taint};
+    world.server.put(Kind::kNode, std::move(node));
+    world.work(1);
+    CHECK(world.state.nodes().front().status == NodeStatus::kUnknown);
+  }
+  world.server.put(Kind::kNode, silent);
+  world.server.set_ready("n1", true);
+  world.work(1);
+  CHECK(world.state.nodes().front().takes_tasks());
+  world.run_job(1);
+  CHECK_EQ(world.places(), "n1 ");
 }
 
 }  // namespace berth::kube

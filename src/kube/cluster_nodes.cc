@@ -26,7 +26,7 @@ void Cluster::Impl::observe_node(const boost::json::object& object, bool deleted
   if (read->notes != node.object.notes) {
     for (const std::string& note : read->notes) warn("node " + shown(id, 80) + ": " + note);
   }
-  if (!node.object.uid.empty() && node.object.uid != read->uid && node.registered)  // another machine of this name
+  if (!node.object.uid.empty() && node.object.uid != read->uid && node.is_known)  // another machine of this name
     tell_status(id, node, NodeStatus::kLost, "its Node object was replaced");
   node.object = std::move(*read);
   update_node(id, node);
@@ -35,7 +35,7 @@ void Cluster::Impl::observe_node(const boost::json::object& object, bool deleted
 void Cluster::Impl::node_gone(const std::string& name) {
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return;
-  if (found->second.registered) tell_status(name, found->second, NodeStatus::kLost, "its Node object was deleted");
+  if (found->second.is_known) tell_status(name, found->second, NodeStatus::kLost, "its Node object was deleted");
   nodes_.erase(found);
 }
 
@@ -49,11 +49,13 @@ void Cluster::Impl::tell_of_known_node(const KnownNode& known) {
     if (!unread_nodes_.contains(known.name)) tell(NodeStatus::kLost, "its Node object was deleted");
     return;
   }
-  const NodeObject& now = found->second.object;
+  Node& node = found->second;
+  const NodeObject& now = node.object;
   if (!known.machine.empty() && known.machine != now.uid)
     return tell(NodeStatus::kLost, "its Node object was replaced");
   if (now.out_of_service) return tell(NodeStatus::kLost, "it is tainted node.kubernetes.io/out-of-service");
-  if (!now.ready) tell(NodeStatus::kUnknown, now.why);
+  node.is_known = true;  // it may be deleted or replaced before it is ready
+  if (!now.ready) tell_status(known.name, node, NodeStatus::kUnknown, now.why);
 }
 
 bool Cluster::Impl::runs_tasks(const std::string& node) const {
@@ -140,6 +142,7 @@ std::set<std::string> Cluster::Impl::choose_foreign_gpus(const std::string& name
 void Cluster::Impl::tell_status(const std::string& name, Node& node, NodeStatus status, const std::string& why) {
   if (node.status == status) return;
   node.status = status;
+  if (status == NodeStatus::kLost) node.is_known = false;
   if (open_) command(ReportNodeStatus{name, status, why});
 }
 
@@ -147,7 +150,7 @@ void Cluster::Impl::tell_status(const std::string& name, Node& node, NodeStatus 
 void Cluster::Impl::update_node(const std::string& name, Node& node) {
   if (!open_) return;
   if (node.object.out_of_service) {
-    if (node.registered) tell_status(name, node, NodeStatus::kLost, "it is tainted node.kubernetes.io/out-of-service");
+    if (node.is_known) tell_status(name, node, NodeStatus::kLost, "it is tainted node.kubernetes.io/out-of-service");
     node.registered.reset();
     return;
   }
@@ -163,12 +166,15 @@ void Cluster::Impl::update_node(const std::string& name, Node& node) {
     node.fewer_since = Timestamp::never();
   }
   ForeignReport foreign = foreign_of(name, node);
-  if (!node.registered || node.status == NodeStatus::kLost || spec != *node.registered) {
+  const bool is_same = node.registered && node.status != NodeStatus::kLost && spec == *node.registered;
+  // What changes of a node out of contact, such as its taints, is told when it is back: a registration says that it is.
+  if (!is_same && node.object.ready) {
     node.foreign = std::move(foreign);
     command(RegisterNode{spec, node.foreign});
     node.registered = std::move(spec);
+    node.is_known = true;
     node.status = NodeStatus::kReady;
-  } else if (foreign != node.foreign) {
+  } else if (is_same && foreign != node.foreign) {
     node.foreign = std::move(foreign);
     command(ReportForeignUse{name, node.foreign});
   }

@@ -28,6 +28,7 @@ struct Storm : KubernetesWorld {
   explicit Storm(std::uint64_t seed, bool with_kills) : random(seed), kills(with_kills) {
     options.log = "log";
     options.own.space = "jobs";
+    server.replaces_leaving = true;
     cluster = Cluster(options);
     list();
     server.add_namespace("jobs", "ads");
@@ -99,6 +100,14 @@ struct Storm : KubernetesWorld {
     server.remove(Kind::kNode, "/" + name);
     if (random.chance(300)) server.put(Kind::kNode, StandInServer::node(name, 8));
   }
+  void silence_node() {
+    const std::string name = "n" + std::to_string(random.below(3));
+    if (server.is_ready(name)) server.set_ready(name, false);
+  }
+  void hear_node() {
+    const std::string name = "n" + std::to_string(random.below(3));
+    if (server.objects[Kind::kNode].contains("/" + name) && !server.is_ready(name)) server.set_ready(name, true);
+  }
   void collect_garbage() {
     std::vector<std::string> gone;
     for (const auto& [name, pod] : server.objects[Kind::kPod]) {
@@ -119,6 +128,7 @@ struct Storm : KubernetesWorld {
   }
   void kill(const std::string& name) {
     if (random.chance(30)) return replace_node();
+    if (random.chance(30)) return silence_node();
     if (random.chance(100)) return collect_garbage();
     if (random.chance(100)) return decide({CancelJob{JobId(1 + random.below(20)), "ann"}});
     if (name.empty() || !random.chance(300)) return;
@@ -130,6 +140,7 @@ struct Storm : KubernetesWorld {
   }
   void trouble() {
     disturb();
+    if (random.chance(60)) hear_node();
     const std::string name = any_pod();
     switch (random.below(11)) {
       case 0:
@@ -142,7 +153,7 @@ struct Storm : KubernetesWorld {
         if (!name.empty()) server.run_kubelet(name);
         return;
       case 5:
-        if (!name.empty() && !StandInServer::node_of(server.pod(name)).empty())
+        if (!name.empty() && server.is_ready(StandInServer::node_of(server.pod(name))))
           server.end(name, !kills || random.chance(800) ? 0 : 1);
         return;
       case 6:
@@ -307,6 +318,7 @@ TEST_CASE("in any order of events, with lost answers and restarts, no pod is bou
     for (int i = 0; i < 3; ++i) {
       if (!storm.server.objects[Kind::kNode].contains("/n" + std::to_string(i)))
         storm.server.put(Kind::kNode, StandInServer::node("n" + std::to_string(i), 8));
+      storm.server.set_ready("n" + std::to_string(i), true);
     }
     storm.collect_garbage();
     storm.come_to_rest();

@@ -238,10 +238,9 @@ def a_gang_on_a_silent_node_is_replaced_by_its_controller_s_new_pods(cluster, ku
                    lambda: [node_of(pod) for pod in fleet.bound("train")] == [silent, silent])
         well, = fleet.add_nodes(1)
 
-        def replaced():
-            places = [node_of(pod) for pod in fleet.bound("train")]
-            return sorted(places) == sorted([silent, silent, well, well])
-        eventually(lambda: f"two new ones are on {well}: {fleet.states()}", replaced, 150)
+        eventually(lambda: f"two new ones are on {well}: {fleet.states()}",
+                   lambda: [node_of(pod) for pod in fleet.bound("train")] == [well, well], 150)
+        assert "stopping" in fleet.berth("jobs"), "the old job is charged until its pods are gone"
         fleet.check_room()
 
 

@@ -184,6 +184,26 @@ struct StandInServer {
     }
   }
 
+  bool is_ready(const std::string& node) const {
+    const auto all = objects.find(Kind::kNode);
+    const auto found = all == objects.end() ? Objects::const_iterator() : all->second.find("/" + node);
+    if (all == objects.end() || found == all->second.end()) return false;
+    return found->second.at("status").at("conditions").at(0).at("status").as_string() == "True";
+  }
+  // The node's kubelet says nothing any more, or does again. The pods of a silent node are deleted, and stay.
+  void set_ready(const std::string& name, bool ready) {
+    boost::json::object node = objects[Kind::kNode].at("/" + name);
+    node["status"].as_object()["conditions"].as_array()[0].as_object()["status"] = ready ? "True" : "Unknown";
+    put(Kind::kNode, std::move(node));
+    if (ready) return;
+    for (const auto& [key, pod] : Objects(objects[Kind::kPod])) {
+      if (node_of(pod) != name) continue;
+      boost::json::object leaving = pod;
+      leaving["metadata"].as_object()["deletionTimestamp"] = to_iso8601(now);
+      put(Kind::kPod, std::move(leaving));
+    }
+  }
+
   // Kubelets: bound pods run, and pods that are being deleted are gone.
   void run_kubelets() {
     std::vector<std::string> names;
@@ -192,7 +212,7 @@ struct StandInServer {
   }
   void run_kubelet(const std::string& name) {
     boost::json::object one = pod(name);
-    if (node_of(one).empty()) return;
+    if (node_of(one).empty() || !is_ready(node_of(one))) return;
     if (one.at("metadata").as_object().contains("deletionTimestamp")) return remove(Kind::kPod, name);
     if (one.at("status").at("phase").as_string() != "Pending") return;
     one["status"].as_object()["phase"] = "Running";
