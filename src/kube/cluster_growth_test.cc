@@ -108,6 +108,17 @@ TEST_CASE("pods that run or have succeeded count for the least size of what is a
   CHECK_EQ(world.bound(), 4);
 }
 
+TEST_CASE("a pod beyond the least size that waits stays a job of its own when the gang is over") {
+  Growth world(Kind::kVolcanoPodGroup, 2);
+  world.add_nodes(2);
+  world.add_pods(3);
+  CHECK_EQ(world.bound(), 2);
+  world.server.end("team/p0", 1);
+  world.work(60);
+  CHECK_EQ(world.outcomes.size(), 1);
+  CHECK_EQ(StandInServer::node_of(world.server.pod("team/p2")).empty(), false);
+}
+
 TEST_CASE("a PodGroup of at least one pod is no gang: each of its pods starts where there is room for it") {
   Growth world(Kind::kKaiPodGroup, 1);
   world.add_nodes(2);

@@ -205,8 +205,8 @@ bool Cluster::Impl::is_outdated(const std::string& key, const Group& group) {
 // Gives the job up, to submit the pods anew as a job of the nodes that they may use.
 void Cluster::Impl::renew_if_outdated(const std::string& key, Group& group) {
   const bool asked = !group.renewed_at.is_never();
-  if (asked ? now_ - group.renewed_at < options_.waits.renew_again_ms : !is_outdated(key, group) && !is_short(group))
-    return;
+  const bool lacks_pods = !key.starts_with(kAlone) && is_short(group);
+  if (asked ? now_ - group.renewed_at < options_.waits.renew_again_ms : !lacks_pods && !is_outdated(key, group)) return;
   group.renewed_at = now_;
   command(CancelJob{group.job, "kubernetes"});
 }
