@@ -161,11 +161,14 @@ void Cluster::Impl::tick() {
     if (group.ownerless || !suspensions_.contains(key) || !is_admitted_by_suspension(group)) watch_desertion(group);
     explain_wait(key, group);
     renew_if_outdated(key, group);
+    replace_if_lost(key, group);
+    if (!group.former.empty() && !group.job.valid()) groups.push_back(key);
     if (!group.refused_at.is_never() && now_ - group.refused_at >= options_.waits.submit_again_ms)
       groups.push_back(key);
+    if (group.job.valid() && group.pods.size() > static_cast<std::size_t>(group.size)) groups.push_back(key);
   }
   for (const std::string& key : groups) {
-    groups_[key].refused_at = Timestamp::never();
+    if (const auto group = groups_.find(key); group != groups_.end()) group->second.refused_at = Timestamp::never();
     consider(key);
   }
   for (const auto& [id, unused] : suspensions_) settle_suspension(id);
@@ -199,7 +202,7 @@ std::optional<PodPlace> Cluster::Impl::place_of(JobId job, std::uint32_t attempt
 
 Output Cluster::Impl::take() {
   if (!open_) return {};
-  settle_volumes();
+  settle_gangs();
   Output output = std::move(output_);
   output_ = {};
   return output;

@@ -8,8 +8,11 @@
 //    and shares by the name of their resource.
 // 2. Pods that name our scheduler form groups: by label, PodGroup or owner, else each alone. A group is submitted as
 //    one job when as many pods wait as it needs. Its key names the group, so that a repeat is no second job.
+//    Pods beyond the least size of a group that grows are jobs of their own. Pods that a controller has made anew for
+//    those on a node out of contact are another job; the old one is cancelled, and over when its pods are gone.
 // 3. A StartTask is one Binding of the task's pod, which carries the task's key as an annotation. If the pod does not
 //    exist yet (its controller makes a new one after an eviction), the start waits for it, for a bounded time.
+//    No pod of a gang is bound before each of its tasks has one.
 //    A start with an image is a job of berth's own: its pod is made, with the key, bound to its node (own_pod.h).
 //    Where pods of a gang have claims, none is bound before the claims of all are: a claim that waits for its consumer
 //    is told the chosen node first (volume_object.h, docs/decisions/0038).

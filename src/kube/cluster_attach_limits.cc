@@ -80,8 +80,8 @@ void Cluster::Impl::count_attached(Pod& pod) {
   if (pod.object.claims.empty()) return;
   std::string node = is_over(pod.object) ? std::string() : pod.object.node;
   const auto task = pod.assigned ? tasks_.find(*pod.assigned) : tasks_.end();
-  const bool is_planned = task != tasks_.end() && (task->second.phase == TaskPhase::kBinding ||
-                                                   task->second.phase == TaskPhase::kWaitsForVolumes);
+  const bool is_planned = task != tasks_.end() &&
+                          (task->second.phase == TaskPhase::kBinding || task->second.phase == TaskPhase::kWaitsForGang);
   if (node.empty() && is_planned) node = task->second.start.node;
   if (node == pod.attached_on) return;
   const std::string before = std::exchange(pod.attached_on, node);
@@ -115,10 +115,9 @@ bool Cluster::Impl::attaches_too_many(const TaskKey& key, Task& task, const Pod&
     }
     if (ids.size() == before || static_cast<std::int64_t>(ids.size()) <= limit) continue;
     found->second.attached_full_at = now_;
-    exit_task(key, task,
-              {ExitReason::kStartFailed, 1,
+    fail_start(key, task,
                "node " + found->first + " attaches " + std::to_string(limit) + " volumes of driver " +
-                   shown(driver, 80) + ", and has " + std::to_string(before)});
+                   shown(driver, 80) + ", and has " + std::to_string(before));
     return true;
   }
   return false;

@@ -42,6 +42,12 @@ std::string Cluster::Impl::id_of_job(const Pod& pod) {
 std::string Cluster::Impl::group_of(const Pod& pod, std::int32_t& size, std::string& name) const {
   const PodObject& object = pod.object;
   const PodWish& wish = object.wish;
+  const std::string alone = std::string(kAlone) + object.uid;
+  if (groups_.contains(alone)) {  // it stays what it was submitted as
+    size = 1;
+    name = object.name;
+    return alone;
+  }
   if (!wish.pod_group.empty()) {
     std::string id = std::string(kOfPodGroup) + object.name_space + "/" + wish.pod_group;
     const auto known = owners_.find(id);
@@ -54,8 +60,7 @@ std::string Cluster::Impl::group_of(const Pod& pod, std::int32_t& size, std::str
     name = wish.group_name;
     return "group/" + object.name_space + "/" + wish.group_name;
   }
-  const std::string alone = std::string(kAlone) + object.uid;
-  if (!object.member.owner.empty() && !groups_.contains(alone)) return group_of_member(object.member, size, name);
+  if (!object.member.owner.empty()) return group_of_member(object.member, size, name);
   if (wish.owner_kind == "Job") {
     std::string id = id_of_job(pod);
     const auto known = owners_.find(id);
@@ -77,8 +82,15 @@ void Cluster::Impl::leave_group(const std::string& uid, Pod& pod) {
   const auto found = groups_.find(pod.group);
   if (found == groups_.end()) return;
   if (found->second.pods.erase(uid) != 0 && !pod.object.claims.empty()) --found->second.claiming;
-  if (found->second.pods.empty() && !found->second.job.valid() && !found->second.submitting) groups_.erase(found);
+  erase_if_over(found->first);
   pod.group.clear();
+}
+
+void Cluster::Impl::erase_if_over(const std::string& group_key) {
+  const auto found = groups_.find(group_key);
+  if (found == groups_.end()) return;
+  const Group& group = found->second;
+  if (group.pods.empty() && !group.job.valid() && !group.submitting && group.former.empty()) groups_.erase(found);
 }
 
 void Cluster::Impl::regroup(const std::string& uid, Pod& pod) {
@@ -171,8 +183,12 @@ void Cluster::Impl::pod_gone(const std::string& uid) {
   }
   if (pod.object.task) bound_.erase({*pod.object.task, uid});
   forget_claims(uid, pod.object);
-  if (pod.assigned) {
-    if (const auto task = tasks_.find(*pod.assigned); task != tasks_.end())
+  if (const auto task = pod.assigned ? tasks_.find(*pod.assigned) : tasks_.end(); task != tasks_.end()) {
+    const TaskPhase phase = task->second.phase;
+    const bool starts = phase == TaskPhase::kWaitsForGang || phase == TaskPhase::kBinding;
+    if (starts && !task->second.own && !task->second.stopping)
+      fail_start(task->first, task->second, "pod " + pod.object.name + " was deleted before it was bound");
+    else
       exit_task(task->first, task->second, {ExitReason::kKilled, 137, "its pod was deleted"});
   }
   const std::string key = pod.group;
@@ -392,16 +408,16 @@ void Cluster::Impl::consider(const std::string& group_key) {
          one != waiting_tasks_.end() && one->job == group.job; ++one)
       waiting.push_back(*one);
     for (const TaskKey& key : waiting) try_bind(key, tasks_.at(key));
-    split_off(group_key);
+    const std::vector<Pod*> more = runs_whole(group) ? waiting_pods(group) : std::vector<Pod*>();
+    if (!more.empty() && growing_owner(*more.front()) != nullptr && !group_key.starts_with(kAlone)) split_off(more);
     return;
   }
-  if (group.submitting || group.cancelled || !group.refused_at.is_never() || !split_off(group_key)) return;
-  const std::vector<Pod*> pods = waiting_pods(group);
-  for (Pod* pod : pods) {  // said at once, also where the gang is not whole yet
+  if (group.submitting || group.cancelled || !group.refused_at.is_never()) return;
+  for (Pod* pod : waiting_pods(group)) {  // said at once, also where the gang is not whole yet
     if (!pod->object.wish.problem.empty()) tell(*pod, "NotSchedulable", pod->object.wish.problem, true);
   }
-  if (pods.empty() || group.size == 0 || pods.size() < static_cast<std::size_t>(group.size)) return;
-  if (!why_volumes_wait(pods).empty()) return;
+  const std::vector<Pod*> pods = gang_of(group_key);
+  if (pods.empty() || !why_volumes_wait(pods).empty()) return;
   const std::string key = "kube/" + options_.cell + "/" + group_key + "/" + id_of_these(pods) + mark_of(pods);
   if (key == group.key) return;  // these very pods were a job that is over
   auto job = job_of(group, pods);
@@ -410,6 +426,7 @@ void Cluster::Impl::consider(const std::string& group_key) {
     return;
   }
   group.key = key;
+  group.tasks = pods.size();
   group.submitting = true;
   job->source = {options_.cell, key};
   command(SubmitJob{std::move(*job), key});
@@ -436,12 +453,17 @@ void Cluster::Impl::submitted(const std::string& key, JobId job) {
   const std::string group_key = group_of_submission(key);
   if (group_key.empty()) return;
   Group& group = groups_[group_key];
+  if (group.former.contains(job)) return;  // told again
+  group_of_job_[job] = group_key;
+  if (group.job.valid() && group.job != job) {  // after a restart: the later one has replaced the other
+    group.former.insert(std::min(group.job, job));
+    if (job < group.job) return;
+  }
   group.key = key;
   group.job = job;
   group.from_before = !open_;
   group.submitting = false;
   group.deserted_since = Timestamp::never();
-  group_of_job_[job] = group_key;
   consider(group_key);
 }
 
@@ -468,6 +490,7 @@ void Cluster::Impl::finished(JobId job, bool cancelled) {
   const auto found = groups_.find(key);
   if (found == groups_.end()) return;
   Group& group = found->second;
+  if (group.former.erase(job) != 0) return erase_if_over(key);
   cancelled = cancelled && group.renewed_at.is_never();
   group.renewed_at = Timestamp::never();
   if (cancelled && is_admitted_by_suspension(group)) cancel_suspended(key, job);
@@ -479,10 +502,8 @@ void Cluster::Impl::finished(JobId job, bool cancelled) {
       tell(*pod, "Cancelled", "job " + std::to_string(job.value()) + " of berth was cancelled; make the pods anew",
            true);
   }
-  if (group.pods.empty())
-    groups_.erase(found);
-  else
-    consider(key);
+  erase_if_over(key);
+  consider(key);
 }
 
 void Cluster::Impl::waits(JobId job, const std::string& said) {
@@ -495,6 +516,7 @@ void Cluster::Impl::waits(JobId job, const std::string& said) {
              " more volumes of driver " + shown(attaching.first, 80) + ".";
   }
   const auto before = groups_.find(known->second);
+  if (before != groups_.end() && before->second.job != job) return;
   if (before != groups_.end() && !before->second.start_failure.empty())
     why += " Its last start failed: " + before->second.start_failure + ".";
   if (const auto suspended = suspensions_.find(known->second); suspended != suspensions_.end())
@@ -573,7 +595,15 @@ std::string Cluster::Impl::why_it_waits(const std::string& key, const Group& gro
   };
   if (group.job.valid()) {
     const auto next = waiting_tasks_.lower_bound(TaskKey{group.job, 0, 0, 0});
-    if ((next != waiting_tasks_.end() && next->job == group.job) || !is_peopled(group)) return {};
+    if (next != waiting_tasks_.end() && next->job == group.job) return {};
+    if (const std::string node = silent_node_of(group); !node.empty())
+      return "job " + std::to_string(group.job.value()) + " of its group has a pod on node " + node +
+             ", which is out of contact; it waits until that is back, has no Node object any more, or has the taint " +
+             "node.kubernetes.io/out-of-service";
+    if (!is_peopled(group)) return {};
+    if (growing_owner(*pods.front()) != nullptr)
+      return "it is beyond the least size of its group, and starts when all pods of job " +
+             std::to_string(group.job.value()) + " run";
     return "job " + std::to_string(group.job.value()) + " of its group runs without it; it waits until that is over";
   }
   if (group.cancelled)

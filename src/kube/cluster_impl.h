@@ -33,7 +33,7 @@ inline constexpr std::string_view kOfPodGroup = "podgroup/";
 // on.
 inline constexpr std::int64_t kUnclaimedMs = 30'000;
 
-// A node where a start has failed because it attaches no more volumes is avoided for this time.
+// A node whose kubelet did not admit a pod, or that attaches no more volumes, is avoided for this time.
 inline constexpr std::int64_t kAvoidMs = 60'000;
 
 class Cluster::Impl {
@@ -83,18 +83,22 @@ class Cluster::Impl {
   };
   struct Node {
     NodeObject object;
-    std::optional<NodeSpec> registered;
+    std::optional<NodeSpec> registered;  // since this start
+    bool is_known = false;               // the core has it, and it is not lost
     NodeStatus status = NodeStatus::kReady;
     ForeignReport foreign;  // as it was told; its GPUs stand for those that foreign pods use
     Timestamp fewer_since = Timestamp::never();
-    Timestamp attached_full_at = Timestamp::never();  // likewise: one volume too many
+    Timestamp attached_full_at = Timestamp::never();  // a start has failed for one volume too many
+    Timestamp refused_at = Timestamp::never();        // its kubelet did not admit a pod
   };
   struct Group {
     std::string name;
     std::int32_t size = 0;  // pods that it needs; 0: not known yet
     std::set<std::string> pods;
     JobId job = JobId::none();
+    std::set<JobId> former;    // jobs that were replaced and are not over: their nodes are out of contact
     std::string key;           // of its last submission
+    std::size_t tasks = 0;     // pods of that; 0: not known since the start
     bool from_before = false;  // its job is older than this start: the core tells later whether its tasks run
     bool submitting = false;
     bool cancelled = false;
@@ -103,10 +107,11 @@ class Cluster::Impl {
     Timestamp refused_at = Timestamp::never();
     Timestamp deserted_since = Timestamp::never();  // it has a job, but no pod that waits or runs
     std::size_t claiming = 0;                       // of its pods have claims
-    Timestamp renewed_at = Timestamp::never();      // its job is given up, to be submitted anew
-    std::string start_failure;                      // why its volumes let the last start fail
+    Timestamp renewed_at = Timestamp::never();  // its job is given up; its pods are submitted anew when they are whole
+    std::string start_failure;                  // why the last start failed; empty: it did not
   };
-  enum class TaskPhase { kWaitsForPod, kWaitsForVolumes, kBinding, kBound, kExited };
+  // kWaitsForGang: it has a pod, which is bound when all tasks of its gang have one and their claims have volumes.
+  enum class TaskPhase { kWaitsForPod, kWaitsForGang, kBinding, kBound, kExited };
   struct Task {
     StartTask start;
     TaskPhase phase = TaskPhase::kWaitsForPod;
@@ -186,6 +191,7 @@ class Cluster::Impl {
   void regroup(const std::string& uid, Pod& pod);
   std::string group_of(const Pod& pod, std::int32_t& size, std::string& name) const;
   void leave_group(const std::string& uid, Pod& pod);
+  void erase_if_over(const std::string& group_key);
   static std::string id_of_these(const std::vector<Pod*>& pods);
   void consider(const std::string& group_key);
   void watch_desertion(Group& group);
@@ -214,7 +220,12 @@ class Cluster::Impl {
   void owner_gone(const std::string& id);
   std::string group_of_member(const Membership& member, std::int32_t& size, std::string& name) const;
   void rank(Pod& pod) const;
-  bool split_off(const std::string& group_key);
+  const Workload* growing_owner(const Pod& pod) const;
+  std::map<std::string, std::int64_t> lacks_of(const Workload& workload, const std::string& owner) const;
+  std::int64_t needed_by(const Group& group, const Pod& pod) const;
+  std::vector<Pod*> gang_of(const std::string& group_key);
+  void split_off(const std::vector<Pod*>& pods);
+  bool runs_whole(const Group& group) const;
   bool needs_no_pod(const TaskKey& key) const;
   static std::string text_of_owner(const Pod& pod);
 
@@ -245,13 +256,16 @@ class Cluster::Impl {
   std::string mark_of(const std::vector<Pod*>& pods) const;
   void renew_if_outdated(const std::string& key, Group& group);
   bool is_outdated(const std::string& key, const Group& group);
-  void settle_volumes();
-  void settle_volumes_of(JobId job);
+  bool is_short(const Group& group);
+  std::string silent_node_of(const Group& group) const;
+  void replace_if_lost(const std::string& key, Group& group);
+  void settle_gangs();
+  void settle_gang_of(JobId job);
   bool prepare_volumes(const TaskKey& key, Task& task, std::map<std::string, TaskKey>& choosers);
   bool select_node(const TaskKey& key, Task& task, const std::string& id);
   void select_answered(const TaskKey& key, Task& task, const std::string& claim, int status, std::string_view body);
   void fail_volumes(const TaskKey& key, Task& task, const std::string& why);
-  void tick_volumes(const TaskKey& key, Task& task);
+  void tick_gang(const TaskKey& key, Task& task);
 
   // attach limits
   void limit_attaching(const std::string& node, AttachLimits limits);
@@ -286,6 +300,10 @@ class Cluster::Impl {
   void delete_answered(const TaskKey& key, Task& task, int status);
   bool waits_out_denial(Task& task, int status, std::string_view body) const;
   void fail_start(const TaskKey& key, Task& task, const std::string& why);
+  void fail_admission(const TaskKey& key, Task& task, const Pod& pod);
+  void note_start_failure(const TaskKey& key, const std::string& why);
+  bool has_lost_its_pod(const TaskKey& key) const;
+  void tell_unwound(const TaskKey& key);
   void release_pod(Task& task);
   void bind(const TaskKey& key, Task& task, Pod& pod);
   void tick_task(const TaskKey& key, Task& task);
@@ -361,7 +379,7 @@ class Cluster::Impl {
   std::map<std::string, std::pair<std::string, std::int64_t>> attachings_;  // driver and count by the label for them
   std::map<std::string, std::set<std::string>> claim_pods_on_;              // uids of pods with claims, by node
   std::set<Kind> denied_;                                                   // kinds that may not be read
-  std::set<JobId> unsettled_;                                               // jobs whose volumes may have become ready
+  std::set<JobId> unsettled_;                                               // jobs whose gang may have become whole
   std::map<TaskKey, Timestamp> serve_at_;  // tasks whose gang has no Service yet: when it is asked for again
   std::set<JobId> evicting_;               // jobs whose pods are to be asked to leave again
   std::vector<Effect> held_;               // effects from before `open`

@@ -26,7 +26,7 @@ void Cluster::Impl::observe_node(const boost::json::object& object, bool deleted
   if (read->notes != node.object.notes) {
     for (const std::string& note : read->notes) warn("node " + shown(id, 80) + ": " + note);
   }
-  if (!node.object.uid.empty() && node.object.uid != read->uid && node.registered)  // another machine of this name
+  if (!node.object.uid.empty() && node.object.uid != read->uid && node.is_known)  // another machine of this name
     tell_status(id, node, NodeStatus::kLost, "its Node object was replaced");
   node.object = std::move(*read);
   update_node(id, node);
@@ -36,7 +36,7 @@ void Cluster::Impl::node_gone(const std::string& name) {
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return;
   // Even if it is lost already, by the taint out-of-service: only now it is no more part of the fleet.
-  if (open_ && (found->second.registered || found->second.status == NodeStatus::kLost))
+  if (open_ && (found->second.is_known || found->second.status == NodeStatus::kLost))
     command(ReportNodeStatus{name, NodeStatus::kLost, "its Node object was deleted", true});
   nodes_.erase(found);
 }
@@ -51,11 +51,13 @@ void Cluster::Impl::tell_of_known_node(const KnownNode& known) {
     if (!unread_nodes_.contains(known.name)) tell(NodeStatus::kLost, "its Node object was deleted", true);
     return;
   }
-  const NodeObject& now = found->second.object;
+  Node& node = found->second;
+  const NodeObject& now = node.object;
   if (!known.machine.empty() && known.machine != now.uid)
     return tell(NodeStatus::kLost, "its Node object was replaced");
   if (now.out_of_service) return tell(NodeStatus::kLost, "it is tainted node.kubernetes.io/out-of-service");
-  if (!now.ready) tell(NodeStatus::kUnknown, now.why);
+  node.is_known = true;  // it may be deleted or replaced before it is ready
+  if (!now.ready) tell_status(known.name, node, NodeStatus::kUnknown, now.why);
 }
 
 bool Cluster::Impl::runs_tasks(const std::string& node) const {
@@ -82,13 +84,16 @@ NodeSpec Cluster::Impl::spec_of(const Node& node) const {
 ForeignReport Cluster::Impl::foreign_of(const std::string& name, const Node& node) const {
   ForeignReport report;
   report.gpus = choose_foreign_gpus(name, node);
-  const auto used = foreign_.find(name);
-  if (used == foreign_.end()) return report;
-  report.cpu_milli = std::min(used->second.cpu_milli, node.object.spec.cpu_milli);
-  report.memory_mib = std::min(used->second.memory_mib, node.object.spec.memory_mib);
+  const auto found = foreign_.find(name);
+  const Usage used = found == foreign_.end() ? Usage() : found->second;
+  report.cpu_milli = std::min(used.cpu_milli, node.object.spec.cpu_milli);
+  report.memory_mib = std::min(used.memory_mib, node.object.spec.memory_mib);
   for (const auto& [countable, amount] : node.object.spec.countables) {
-    if (const std::int64_t theirs = count_of(used->second.countables, countable); theirs > 0)
-      report.countables.emplace_back(countable, std::min(theirs, amount));
+    // A kubelet that refuses a pod knows of something that the API server does not show: its node takes none for a
+    // while.
+    const bool takes_none = countable == kPodsCountable && !node.refused_at.is_never();
+    const std::int64_t theirs = takes_none ? amount : count_of(used.countables, countable);
+    if (theirs > 0) report.countables.emplace_back(countable, std::min(theirs, amount));
   }
   return report;
 }
@@ -110,7 +115,7 @@ Devices Cluster::Impl::foreign_devices(const std::string& name, const Node& node
 bool Cluster::Impl::is_unsettled(const std::string& name, const Node& node) const {
   std::int64_t wanted = 0;
   for (const auto& [resource, count] : foreign_devices(name, node)) wanted += count;
-  return !node.attached_full_at.is_never() || !node.fewer_since.is_never() ||
+  return !node.attached_full_at.is_never() || !node.refused_at.is_never() || !node.fewer_since.is_never() ||
          static_cast<std::int64_t>(node.foreign.gpus.size()) != wanted;
 }
 
@@ -139,6 +144,7 @@ std::set<std::string> Cluster::Impl::choose_foreign_gpus(const std::string& name
 void Cluster::Impl::tell_status(const std::string& name, Node& node, NodeStatus status, const std::string& why) {
   if (node.status == status) return;
   node.status = status;
+  if (status == NodeStatus::kLost) node.is_known = false;
   if (open_) command(ReportNodeStatus{name, status, why});
 }
 
@@ -146,12 +152,14 @@ void Cluster::Impl::tell_status(const std::string& name, Node& node, NodeStatus 
 void Cluster::Impl::update_node(const std::string& name, Node& node) {
   if (!open_) return;
   if (node.object.out_of_service) {
-    if (node.registered) tell_status(name, node, NodeStatus::kLost, "it is tainted node.kubernetes.io/out-of-service");
+    if (node.is_known) tell_status(name, node, NodeStatus::kLost, "it is tainted node.kubernetes.io/out-of-service");
     node.registered.reset();
     return;
   }
   if (!node.object.ready && !node.registered) return;  // it joins when it is ready
-  if (now_ - node.attached_full_at >= kAvoidMs) node.attached_full_at = Timestamp::never();
+  for (Timestamp* at : {&node.attached_full_at, &node.refused_at}) {
+    if (now_ - *at >= kAvoidMs) *at = Timestamp::never();
+  }
   NodeSpec spec = spec_of(node);
   if (node.registered && spec.gpus.size() < node.registered->gpus.size() && runs_tasks(name)) {
     if (node.fewer_since.is_never()) node.fewer_since = now_;
@@ -160,12 +168,15 @@ void Cluster::Impl::update_node(const std::string& name, Node& node) {
     node.fewer_since = Timestamp::never();
   }
   ForeignReport foreign = foreign_of(name, node);
-  if (!node.registered || node.status == NodeStatus::kLost || spec != *node.registered) {
+  const bool is_same = node.registered && node.status != NodeStatus::kLost && spec == *node.registered;
+  // What changes of a node out of contact, such as its taints, is told when it is back: a registration says that it is.
+  if (!is_same && node.object.ready) {
     node.foreign = std::move(foreign);
     command(RegisterNode{spec, node.foreign});
     node.registered = std::move(spec);
+    node.is_known = true;
     node.status = NodeStatus::kReady;
-  } else if (foreign != node.foreign) {
+  } else if (is_same && foreign != node.foreign) {
     node.foreign = std::move(foreign);
     command(ReportForeignUse{name, node.foreign});
   }

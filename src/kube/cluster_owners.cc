@@ -1,6 +1,7 @@
 // Objects that own pods: the size of their gangs, the ranks of their pods, and their end.
 
 #include <algorithm>
+#include <utility>
 
 #include "kube/cluster_impl.h"
 #include "kube/json_reading.h"
@@ -77,6 +78,34 @@ void Cluster::Impl::observe_owner(const std::string& id, Workload workload, bool
   for (const std::string& group : groups) consider(group);
 }
 
+// Returns the name of a node out of contact, where a pod of the group's job is that is being deleted; empty: there is
+// none. Nobody knows whether such a pod still runs.
+std::string Cluster::Impl::silent_node_of(const Group& group) const {
+  for (auto one = tasks_.lower_bound(TaskKey{group.job, 0, 0, 0}); one != tasks_.end() && one->first.job == group.job;
+       ++one) {
+    const Task& task = one->second;
+    const auto pod = pods_.find(task.pod);
+    const auto node = nodes_.find(task.start.node);
+    if (task.phase != TaskPhase::kBound || pod == pods_.end() || !pod->second.object.leaving) continue;
+    if (node != nodes_.end() && !node->second.object.ready) return node->first;
+  }
+  return {};
+}
+
+// Where the controller has made new pods for those on a node out of contact, the job is replaced: it is cancelled, and
+// the new pods are another one. What it has on that node stays charged until its pods are gone. A job that was admitted
+// by suspension is not replaced: its object has one job.
+void Cluster::Impl::replace_if_lost(const std::string& key, Group& group) {
+  if (!group.job.valid() || key.starts_with(kAlone) || is_admitted_by_suspension(group)) return;
+  if (silent_node_of(group).empty()) return;
+  const std::vector<Pod*> fresh = waiting_pods(group);
+  if (fresh.empty() || fresh.front()->object.wish.owner_kind.empty()) return;
+  const auto terms = namespaces_.find(fresh.front()->object.name_space);
+  if (terms != namespaces_.end() && terms->second.waits_for_lost_nodes) return;
+  command(CancelJob{group.job, "kubernetes"});
+  group.former.insert(std::exchange(group.job, JobId::none()));
+}
+
 // Nobody makes new pods for the gangs of this object.
 void Cluster::Impl::owner_gone(const std::string& id) {
   for (auto group = groups_.lower_bound(id); group != groups_.end() && group->first.starts_with(id); ++group) {
@@ -86,26 +115,58 @@ void Cluster::Impl::owner_gone(const std::string& id) {
   }
 }
 
-// Makes jobs of their own of the pods that an owner has added to its gang. Returns false if the gang is not whole yet.
-bool Cluster::Impl::split_off(const std::string& group_key) {
-  if (group_key.starts_with(kAlone)) return true;
-  Group& group = groups_.at(group_key);
-  const std::vector<Pod*> waiting = waiting_pods(group);
-  const auto owner = waiting.empty() ? owners_.end() : owners_.find(waiting.front()->object.member.owner);
-  if (owner == owners_.end() || !owner->second.grows) return true;
+// Returns the owner of the pod if pods beyond its gang are jobs of their own; else null.
+const Workload* Cluster::Impl::growing_owner(const Pod& pod) const {
+  const auto owner = owners_.find(pod.owner_group);
+  return owner != owners_.end() && owner->second.grows ? &owner->second : nullptr;
+}
+
+// Returns how many pods of each role a growing workload without a gang lacks of its least size. Pods that run or have
+// succeeded count, also those that are jobs of their own. A group of at least one pod is no gang: each pod is alone.
+std::map<std::string, std::int64_t> Cluster::Impl::lacks_of(const Workload& workload, const std::string& owner) const {
   std::map<std::string, std::int64_t> lacks;
-  for (const Role& role : owner->second.roles) lacks[role.name] = role.count;
-  for (const std::string& uid : group.pods) {
+  const bool no_gang = workload.roles.size() == 1 && workload.roles.front().name.empty() && workload.size() == 1;
+  for (const Role& role : workload.roles) lacks[role.name] = no_gang ? 0 : role.count;
+  const auto pods = by_owner_.find(owner);
+  if (pods == by_owner_.end()) return lacks;
+  for (const std::string& uid : pods->second) {
     const Pod& pod = pods_.at(uid);
-    if (pod.assigned && !is_over(pod.object)) --lacks[pod.object.member.role];
+    const bool runs = pod.assigned && !pod.object.node.empty() && !is_over(pod.object);
+    if (runs || pod.object.phase == PodPhase::kSucceeded) --lacks[pod.object.member.role];
   }
-  std::vector<Pod*> more;
-  for (Pod* pod : waiting) {
-    if (lacks[pod->object.member.role]-- <= 0) more.push_back(pod);
+  return lacks;
+}
+
+// Returns how many waiting pods the next job of the group is of. `pod`: one of them.
+std::int64_t Cluster::Impl::needed_by(const Group& group, const Pod& pod) const {
+  const Workload* workload = growing_owner(pod);
+  if (workload == nullptr) return group.size;
+  std::int64_t sum = 0;
+  for (const auto& [role, count] : lacks_of(*workload, pod.owner_group)) sum += std::max<std::int64_t>(0, count);
+  return sum;
+}
+
+// Returns the waiting pods that are the next job of the group; none: it is not whole. If it needs no gang, its pods
+// become jobs of their own.
+std::vector<Cluster::Impl::Pod*> Cluster::Impl::gang_of(const std::string& group_key) {
+  const Group& group = groups_.at(group_key);
+  std::vector<Pod*> waiting = waiting_pods(group);
+  if (waiting.empty() || group.size == 0) return {};
+  const Workload* workload = group_key.starts_with(kAlone) ? nullptr : growing_owner(*waiting.front());
+  if (workload == nullptr) return waiting.size() < static_cast<std::size_t>(group.size) ? std::vector<Pod*>() : waiting;
+  std::map<std::string, std::int64_t> lacks = lacks_of(*workload, waiting.front()->owner_group);
+  const auto is_there = [](const auto& one) { return one.second <= 0; };
+  if (std::all_of(lacks.begin(), lacks.end(), is_there)) {
+    split_off(waiting);
+    return {};
   }
-  const bool whole = std::all_of(lacks.begin(), lacks.end(), [](const auto& one) { return one.second <= 0; });
-  if (!whole && !group.job.valid()) return false;
-  for (Pod* pod : more) {
+  std::erase_if(waiting, [&](const Pod* pod) { return lacks[pod->object.member.role]-- <= 0; });
+  return std::all_of(lacks.begin(), lacks.end(), is_there) ? waiting : std::vector<Pod*>();
+}
+
+// Makes a job of its own of each pod.
+void Cluster::Impl::split_off(const std::vector<Pod*>& pods) {
+  for (Pod* pod : pods) {
     const std::string uid = pod->object.uid;
     leave_group(uid, *pod);
     pod->group = std::string(kAlone) + uid;
@@ -115,7 +176,24 @@ bool Cluster::Impl::split_off(const std::string& group_key) {
     if (alone.pods.insert(uid).second && !pod->object.claims.empty()) ++alone.claiming;
     consider(pod->group);
   }
-  return true;
+}
+
+// Returns true if each pod of the group's job is bound and stays, or has succeeded.
+bool Cluster::Impl::runs_whole(const Group& group) const {
+  std::size_t bound = 0;
+  for (auto one = tasks_.lower_bound(TaskKey{group.job, 0, 0, 0}); one != tasks_.end() && one->first.job == group.job;
+       ++one) {
+    const Task& task = one->second;
+    if (task.phase == TaskPhase::kExited && task.exit->code == 0) continue;
+    const auto pod = pods_.find(task.pod);
+    const bool has_pod = task.phase == TaskPhase::kBound && pod != pods_.end();
+    if (!has_pod || task.stopping || pod->second.object.leaving) return false;
+    if (!is_over(pod->second.object)) ++bound;
+  }
+  const auto succeeded = std::count_if(group.pods.begin(), group.pods.end(), [&](const std::string& uid) {
+    return pods_.at(uid).object.phase == PodPhase::kSucceeded;
+  });
+  return bound > 0 && bound + static_cast<std::size_t>(succeeded) >= group.tasks;
 }
 
 // Returns true if the task is a completion index that has succeeded: its Job makes no pod for it any more.

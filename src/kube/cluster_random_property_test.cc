@@ -28,6 +28,7 @@ struct Storm : KubernetesWorld {
   explicit Storm(std::uint64_t seed, bool with_kills) : random(seed), kills(with_kills) {
     options.log = "log";
     options.own.space = "jobs";
+    server.replaces_leaving = true;
     cluster = Cluster(options);
     list();
     server.add_namespace("jobs", "ads");
@@ -45,9 +46,11 @@ struct Storm : KubernetesWorld {
   void add() {
     const int number = ++names;
     const int gpus = 1 << random.below(3);
-    switch (random.below(4)) {
+    switch (random.below(5)) {
       case 0:
         return add_own(2 + static_cast<int>(random.below(3)), gpus);
+      case 3:
+        return add_pod_group("v" + std::to_string(number), 1 + static_cast<int>(random.below(3)), gpus);
       case 1:
         return server.put(Kind::kPod, StandInServer::pod_of("team", "p" + std::to_string(number), gpus));
       case 2: {
@@ -62,6 +65,17 @@ struct Storm : KubernetesWorld {
       }
       default:
         return server.add_job("team", "job" + std::to_string(number), 2 + static_cast<int>(random.below(3)));
+    }
+  }
+  // A PodGroup with up to three pods more than its least size.
+  void add_pod_group(const std::string& name, int least, int gpus) {
+    server.put(Kind::kVolcanoPodGroup,
+               {{"metadata", {{"namespace", "team"}, {"name", name}}}, {"spec", {{"minMember", least}}}});
+    const int size = least + static_cast<int>(random.below(4));
+    for (int i = 0; i < size; ++i) {
+      boost::json::object pod = StandInServer::pod_of("team", name + "-" + std::to_string(i), gpus);
+      pod["metadata"].as_object()["annotations"] = {{"scheduling.k8s.io/group-name", name}};
+      server.put(Kind::kPod, std::move(pod));
     }
   }
   // A job that was submitted to berth, with an image.
@@ -86,6 +100,14 @@ struct Storm : KubernetesWorld {
     server.remove(Kind::kNode, "/" + name);
     if (random.chance(300)) server.put(Kind::kNode, StandInServer::node(name, 8));
   }
+  void silence_node() {
+    const std::string name = "n" + std::to_string(random.below(3));
+    if (server.is_ready(name)) server.set_ready(name, false);
+  }
+  void hear_node() {
+    const std::string name = "n" + std::to_string(random.below(3));
+    if (server.objects[Kind::kNode].contains("/" + name) && !server.is_ready(name)) server.set_ready(name, true);
+  }
   void collect_garbage() {
     std::vector<std::string> gone;
     for (const auto& [name, pod] : server.objects[Kind::kPod]) {
@@ -106,6 +128,7 @@ struct Storm : KubernetesWorld {
   }
   void kill(const std::string& name) {
     if (random.chance(30)) return replace_node();
+    if (random.chance(30)) return silence_node();
     if (random.chance(100)) return collect_garbage();
     if (random.chance(100)) return decide({CancelJob{JobId(1 + random.below(20)), "ann"}});
     if (name.empty() || !random.chance(300)) return;
@@ -117,6 +140,7 @@ struct Storm : KubernetesWorld {
   }
   void trouble() {
     disturb();
+    if (random.chance(60)) hear_node();
     const std::string name = any_pod();
     switch (random.below(11)) {
       case 0:
@@ -129,7 +153,7 @@ struct Storm : KubernetesWorld {
         if (!name.empty()) server.run_kubelet(name);
         return;
       case 5:
-        if (!name.empty() && !StandInServer::node_of(server.pod(name)).empty())
+        if (!name.empty() && server.is_ready(StandInServer::node_of(server.pod(name))))
           server.end(name, !kills || random.chance(800) ? 0 : 1);
         return;
       case 6:
@@ -294,6 +318,7 @@ TEST_CASE("in any order of events, with lost answers and restarts, no pod is bou
     for (int i = 0; i < 3; ++i) {
       if (!storm.server.objects[Kind::kNode].contains("/n" + std::to_string(i)))
         storm.server.put(Kind::kNode, StandInServer::node("n" + std::to_string(i), 8));
+      storm.server.set_ready("n" + std::to_string(i), true);
     }
     storm.collect_garbage();
     storm.come_to_rest();

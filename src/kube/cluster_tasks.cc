@@ -7,6 +7,7 @@
 #include "kube/cluster_impl.h"
 #include "kube/denial.h"
 #include "kube/json_reading.h"
+#include "model/exit_code.h"
 
 namespace berth::kube {
 namespace {
@@ -22,8 +23,10 @@ void Cluster::Impl::perform(const Effect& effect) {
   }
   if (const auto* one = std::get_if<StartTask>(&effect)) return start(*one);
   if (const auto* one = std::get_if<ForgetTask>(&effect)) return forget(one->key);
-  if (const auto* one = std::get_if<KillTask>(&effect))
+  if (const auto* one = std::get_if<KillTask>(&effect)) {
+    if (one->cause == StopCause::kTaskFailed) tell_unwound(one->key);
     return stop(one->key, one->grace_ms / 1000, hears_budgets(one->cause, true));
+  }
   const auto& signal = std::get<SignalTask>(effect);
   const auto task = tasks_.find(signal.key);
   // A user's signal: there is none for a pod but the one that it is stopped by.
@@ -59,14 +62,24 @@ void Cluster::Impl::start(const StartTask& effect) {
   }
   if (task.own) return create(key, task);
   const auto group = group_of_job_.find(key.job);
-  if (group != group_of_job_.end() && group->second.starts_with(kAlone) &&
-      !pods_.contains(group->second.substr(kAlone.size()))) {  // no other pod will ever be this one
-    exit_task(key, task, {ExitReason::kKilled, 137, "its pod was deleted"});
+  if (has_lost_its_pod(key)) {
+    const bool gone = !pods_.contains(group->second.substr(kAlone.size()));
+    exit_task(key, task,
+              gone ? PodEnd{ExitReason::kKilled, 137, "its pod was deleted"}
+                   : PodEnd{ExitReason::kStartFailed, kNodeShortCode, "its pod is over, or was bound by another"});
     return command(CancelJob{key.job, "kubernetes"});
   }
   waiting_tasks_.insert(key);
   try_bind(key, task);
   if (group != group_of_job_.end()) settle_suspension(group->second);
+}
+
+// Returns true if the job of the task is one pod, and that is not there any more to be bound. No other will ever be it.
+bool Cluster::Impl::has_lost_its_pod(const TaskKey& key) const {
+  const auto group = group_of_job_.find(key.job);
+  if (group == group_of_job_.end() || !group->second.starts_with(kAlone)) return false;
+  const auto pod = pods_.find(group->second.substr(kAlone.size()));
+  return pod == pods_.end() || is_over(pod->second.object) || !pod->second.object.node.empty();
 }
 
 // Takes the pod that carries the key of the task already, from before a restart.
@@ -107,7 +120,8 @@ bool Cluster::Impl::may_be(const Pod& pod, const Task& task) const {
 Cluster::Impl::Pod* Cluster::Impl::pod_for(const TaskKey& key, const Task& task) {
   const auto group = group_of_job_.find(key.job);
   if (group == group_of_job_.end()) return nullptr;
-  if (!groups_.at(group->second).renewed_at.is_never()) return nullptr;  // its job is being given up
+  const Group& of = groups_.at(group->second);
+  if (!of.renewed_at.is_never() || of.job != key.job) return nullptr;  // its job is being given up, or was replaced
   Pod* best = nullptr;
   std::size_t most = 0;
   for (const std::string& uid : groups_.at(group->second).pods) {
@@ -135,8 +149,9 @@ void Cluster::Impl::try_bind(const TaskKey& key, Task& task) {
   pod->assigned = key;
   waiting_tasks_.erase(key);
   const auto group = groups_.find(pod->group);
-  if (group == groups_.end() || group->second.claiming == 0) return bind(key, task, *pod);
-  task.phase = TaskPhase::kWaitsForVolumes;
+  const bool is_gang = group != groups_.end() && (group->second.size > 1 || group->second.claiming != 0);
+  if (!is_gang) return bind(key, task, *pod);
+  task.phase = TaskPhase::kWaitsForGang;
   task.since = now_;
   count_attached(*pod);
   unsettled_.insert(key.job);
@@ -146,6 +161,7 @@ void Cluster::Impl::bind(const TaskKey& key, Task& task, Pod& pod) {
   task.phase = TaskPhase::kBinding;
   task.since = now_;
   task.denied_since = Timestamp::never();  // that its claims could not be written for a while says nothing of this
+  if (const auto group = groups_.find(pod.group); group != groups_.end()) group->second.start_failure.clear();
   count_attached(pod);
   send_binding(key, task, pod);
 }
@@ -211,9 +227,41 @@ void Cluster::Impl::release_pod(Task& task) {
   task.pod.clear();
 }
 
+// Ends the start of the task, and so of its gang. The job is not to blame: it is tried again, after a pause.
 void Cluster::Impl::fail_start(const TaskKey& key, Task& task, const std::string& why) {
   release_pod(task);
-  exit_task(key, task, {ExitReason::kStartFailed, 1, why});
+  note_start_failure(key, why);
+  exit_task(key, task, {ExitReason::kStartFailed, kNodeShortCode, why});
+}
+
+// The kubelet did not admit the pod. Its node is avoided for a while. A pod alone is over with that: its controller, if
+// it has one, makes another, which is another job.
+void Cluster::Impl::fail_admission(const TaskKey& key, Task& task, const Pod& pod) {
+  PodEnd end = pod.object.end;
+  end.message = "node " + task.start.node + " did not admit pod " + at_path(pod.object) + ": " + end.message;
+  if (!task.own && has_lost_its_pod(key)) end.code = 1;
+  note_start_failure(key, end.message);
+  if (const auto node = nodes_.find(task.start.node); node != nodes_.end()) node->second.refused_at = now_;
+  exit_task(key, task, end);  // tells of the node, too
+}
+
+void Cluster::Impl::note_start_failure(const TaskKey& key, const std::string& why) {
+  const auto group = group_of_job_.find(key.job);
+  if (group != group_of_job_.end()) groups_.at(group->second).start_failure = why;
+}
+
+// A gang starts whole: where the start of one of its pods has failed, those that were bound are deleted. They say why.
+void Cluster::Impl::tell_unwound(const TaskKey& key) {
+  const auto task = tasks_.find(key);
+  const auto group = group_of_job_.find(key.job);
+  if (task == tasks_.end() || group == group_of_job_.end() || task->second.phase != TaskPhase::kBound) return;
+  const std::string& why = groups_.at(group->second).start_failure;
+  const auto pod = pods_.find(task->second.pod);
+  if (why.empty() || pod == pods_.end() || pod->second.object.leaving) return;
+  const PodObject& object = pod->second.object;
+  send_event({"v1", "Pod", object.name_space, object.name, object.uid}, "GangUnwound",
+             "it is deleted, as its gang of job " + std::to_string(key.job.value()) +
+                 " starts whole or not at all: " + why + ". If it has no controller, make it anew");
 }
 
 // Reports what the watch shows of a pod that is a task.
@@ -238,7 +286,7 @@ void Cluster::Impl::follow(const std::string& uid, Pod& pod) {
   const TaskKey& key = found->first;
   Task& task = found->second;
   if (task.pod != uid || task.phase == TaskPhase::kExited) return;
-  if (task.phase == TaskPhase::kBinding || task.phase == TaskPhase::kWaitsForVolumes) {
+  if (task.phase == TaskPhase::kBinding || task.phase == TaskPhase::kWaitsForGang) {
     if (object.node.empty()) return;
     if (object.task != key)
       return fail_start(key, task,
@@ -246,8 +294,8 @@ void Cluster::Impl::follow(const std::string& uid, Pod& pod) {
     task.phase = TaskPhase::kBound;
     if (task.stopping) leave(key, task, pod);
   }
-  if (object.phase == PodPhase::kSucceeded || object.phase == PodPhase::kFailed)
-    return exit_task(key, task, object.end);
+  if (is_over(object) && object.end.reason == ExitReason::kStartFailed) return fail_admission(key, task, pod);
+  if (is_over(object)) return exit_task(key, task, object.end);
   if (object.phase == PodPhase::kRunning && !task.started_told) {
     task.started_told = true;
     command(ReportTaskStarted{key.job, key.attempt, key.task, key.incarnation});
@@ -259,6 +307,7 @@ void Cluster::Impl::exit_task(const TaskKey& key, Task& task, const PodEnd& end)
   task.phase = TaskPhase::kExited;
   withdraw_refusal(task);
   waiting_tasks_.erase(key);
+  unsettled_.insert(key.job);  // its gang may need no more pods now
   task.exit = TaskExited{key.job, key.attempt, key.task, key.incarnation, end.reason, end.code, end.message};
   task.exit_told = now_;
   command(ReportTaskExited{*task.exit});
@@ -277,7 +326,7 @@ void Cluster::Impl::stop(const TaskKey& key, std::int64_t grace_s, bool hears) {
   const bool is_left_to_its_controller = leaves_by_suspension(key) && !again;
   if (task.phase == TaskPhase::kWaitsForPod)
     return exit_task(key, task, {ExitReason::kKilled, 137, "it was stopped before it had a pod"});
-  if (task.phase == TaskPhase::kWaitsForVolumes) {
+  if (task.phase == TaskPhase::kWaitsForGang) {
     release_pod(task);
     return exit_task(key, task, {ExitReason::kKilled, 137, "it was stopped before its pod was bound"});
   }
@@ -342,11 +391,9 @@ void Cluster::Impl::tick_task(const TaskKey& key, Task& task) {
   if (task.phase == TaskPhase::kWaitsForPod) {
     try_bind(key, task);
     if (task.phase != TaskPhase::kWaitsForPod || now_ - task.since < options_.pod_wait_s * 1000) return;
-    return exit_task(
-        key, task,
-        {ExitReason::kStartFailed, 1, "there was no pod for it within " + std::to_string(options_.pod_wait_s) + " s"});
+    return fail_start(key, task, "there was no pod for it within " + std::to_string(options_.pod_wait_s) + " s");
   }
-  if (task.phase == TaskPhase::kWaitsForVolumes) return tick_volumes(key, task);
+  if (task.phase == TaskPhase::kWaitsForGang) return tick_gang(key, task);
   if (task.own && task.phase == TaskPhase::kBinding) return tick_own(key, task);
   const auto pod = pods_.find(task.pod);
   if (pod == pods_.end()) return;

@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "kube/cluster_impl.h"
 #include "kube/json_reading.h"
-#include "model/exit_code.h"
 
 namespace berth::kube {
 namespace {
@@ -206,20 +205,44 @@ bool Cluster::Impl::is_outdated(const std::string& key, const Group& group) {
 // Gives the job up, to submit the pods anew as a job of the nodes that they may use.
 void Cluster::Impl::renew_if_outdated(const std::string& key, Group& group) {
   const bool asked = !group.renewed_at.is_never();
-  if (asked ? now_ - group.renewed_at < options_.waits.renew_again_ms : !is_outdated(key, group)) return;
+  const bool lacks_pods = !key.starts_with(kAlone) && is_short(group);
+  if (asked ? now_ - group.renewed_at < options_.waits.renew_again_ms : !lacks_pods && !is_outdated(key, group)) return;
   group.renewed_at = now_;
   command(CancelJob{group.job, "kubernetes"});
 }
 
-void Cluster::Impl::settle_volumes() {
+// Returns true if the job of the group waits for more pods than there are, and no controller makes those that it lacks.
+// It would be given its GPUs in vain.
+bool Cluster::Impl::is_short(const Group& group) {
+  if (!group.job.valid() || is_admitted_by_suspension(group)) return false;
+  bool is_known = false;
+  for (auto one = tasks_.lower_bound(TaskKey{group.job, 0, 0, 0}); one != tasks_.end() && one->first.job == group.job;
+       ++one) {
+    const TaskPhase phase = one->second.phase;
+    if (phase != TaskPhase::kWaitsForPod && phase != TaskPhase::kWaitsForGang) return false;
+    is_known = true;
+  }
+  if (!is_known && group.from_before && now_ - opened_ < kUnclaimedMs)
+    return false;  // it may run, for all that is known
+  std::vector<const Pod*> pods;
+  for (const std::string& uid : group.pods) {
+    const Pod& pod = pods_.at(uid);
+    if (is_over(pod.object) || !pod.object.node.empty() || pod.object.leaving) continue;
+    if (!pod.object.wish.owner_kind.empty()) return false;
+    pods.push_back(&pod);
+  }
+  return !pods.empty() && static_cast<std::int64_t>(pods.size()) < needed_by(group, *pods.front());
+}
+
+void Cluster::Impl::settle_gangs() {
   const std::set<JobId> jobs = std::move(unsettled_);
   unsettled_.clear();
-  for (const JobId job : jobs) settle_volumes_of(job);
+  for (const JobId job : jobs) settle_gang_of(job);
 }
 
 // Binds the pods of the job when each of its tasks has one and all their claims have their volumes. Until then the
 // claims are told the chosen nodes.
-void Cluster::Impl::settle_volumes_of(JobId job) {
+void Cluster::Impl::settle_gang_of(JobId job) {
   std::vector<TaskKey> keys;
   for (auto one = tasks_.lower_bound(TaskKey{job, 0, 0, 0}); one != tasks_.end() && one->first.job == job; ++one)
     keys.push_back(one->first);
@@ -235,7 +258,7 @@ void Cluster::Impl::settle_volumes_of(JobId job) {
       whole = whole && task.exit->reason == ExitReason::kExited && task.exit->code == 0;
     } else if (task.phase == TaskPhase::kWaitsForPod || task.stopping) {
       whole = false;
-    } else if (task.phase == TaskPhase::kWaitsForVolumes) {
+    } else if (task.phase == TaskPhase::kWaitsForGang) {
       if (prepare_volumes(key, task, choosers))
         prepared.push_back(key);
       else
@@ -245,9 +268,7 @@ void Cluster::Impl::settle_volumes_of(JobId job) {
   if (!whole) return;
   for (const TaskKey& key : prepared) {
     Task& task = tasks_.at(key);
-    Pod& pod = pods_.at(task.pod);
-    if (const auto group = groups_.find(pod.group); group != groups_.end()) group->second.start_failure.clear();
-    bind(key, task, pod);
+    bind(key, task, pods_.at(task.pod));
   }
 }
 
@@ -314,7 +335,7 @@ bool Cluster::Impl::select_node(const TaskKey& key, Task& task, const std::strin
 
 void Cluster::Impl::select_answered(const TaskKey& key, Task& task, const std::string& claim, int status,
                                     std::string_view body) {
-  if (task.phase != TaskPhase::kWaitsForVolumes) return;
+  if (task.phase != TaskPhase::kWaitsForGang) return;
   if (status >= 200 && status < 300) task.denied_since = Timestamp::never();
   if (status == 409) {  // it has changed: again, with what the watch shows by then
     const auto asked = task.selected_at.find(claim);
@@ -333,21 +354,19 @@ void Cluster::Impl::select_answered(const TaskKey& key, Task& task, const std::s
 void Cluster::Impl::fail_volumes(const TaskKey& key, Task& task, const std::string& why) {
   const auto found = pods_.find(task.pod);
   const std::string said = found == pods_.end() ? why : "pod " + found->second.object.name + ": " + why;
-  release_pod(task);
-  if (found != pods_.end()) {
-    if (const auto group = groups_.find(found->second.group); group != groups_.end()) {
-      group->second.start_failure = said;
-      for (Pod* pod : waiting_pods(group->second)) tell(*pod, "VolumesNotReady", said, pod == &found->second);
-    }
-  }
-  exit_task(key, task, {ExitReason::kStartFailed, kNodeShortCode, said});
+  fail_start(key, task, said);
+  if (found == pods_.end()) return;
+  const auto group = groups_.find(found->second.group);
+  if (group == groups_.end()) return;
+  for (Pod* pod : waiting_pods(group->second)) tell(*pod, "VolumesNotReady", said, pod == &found->second);
 }
 
-void Cluster::Impl::tick_volumes(const TaskKey& key, Task& task) {
+void Cluster::Impl::tick_gang(const TaskKey& key, Task& task) {
   unsettled_.insert(key.job);
-  if (task.volumes_wait.empty() || now_ - task.since < options_.waits.tell_volumes_ms) return;
+  if (now_ - task.since < options_.waits.tell_volumes_ms) return;
+  const std::string why = task.volumes_wait.empty() ? "it starts with the other pods of its gang" : task.volumes_wait;
   if (const auto pod = pods_.find(task.pod); pod != pods_.end())
-    tell(pod->second, "Waiting", "it has a place on node " + task.start.node + ": " + task.volumes_wait, false);
+    tell(pod->second, "Waiting", "it has a place on node " + task.start.node + ": " + why, false);
 }
 
 }  // namespace berth::kube

@@ -45,7 +45,8 @@ std::int32_t gang_size_of_pod_group(const boost::json::object& group) {
 
 NamespaceTerms terms_of_namespace(const boost::json::object& name_space) {
   return {words_of(annotation_at(name_space, "berth.dev/queues")),
-          words_of(annotation_at(name_space, "berth.dev/priority-classes"))};
+          words_of(annotation_at(name_space, "berth.dev/priority-classes")),
+          annotation_at(name_space, "berth.dev/on-lost-contact") == "wait"};
 }
 
 bool may_use_class(const std::string& priority_class, const NamespaceTerms& terms) {

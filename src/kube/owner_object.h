@@ -19,6 +19,7 @@ std::int32_t gang_size_of_pod_group(const boost::json::object& group);
 struct NamespaceTerms {
   std::vector<std::string> queues;            // berth.dev/queues, in order; the first is its default
   std::vector<std::string> priority_classes;  // berth.dev/priority-classes; `*` is every one
+  bool waits_for_lost_nodes = false;          // berth.dev/on-lost-contact is `wait`: its new pods replace none
 };
 NamespaceTerms terms_of_namespace(const boost::json::object& name_space);
 

@@ -5,6 +5,7 @@
 
 #include "kube/json_reading.h"
 #include "kube/pod_request.h"
+#include "model/exit_code.h"
 #include "model/toleration.h"
 
 namespace berth::kube {
@@ -158,6 +159,13 @@ std::string said_by(const json::object& status) {
   return shown(reason + (reason.empty() || message.empty() ? "" : " ") + message);
 }
 
+// Returns true for the reasons of a pod that its kubelet did not admit, because of what the node has or is. None of its
+// containers has run.
+bool is_refused_by_its_node(std::string_view reason) {
+  return reason == "UnexpectedAdmissionError" || reason.starts_with("OutOf") || reason == "NodeAffinity" ||
+         reason == "TopologyAffinityError" || reason == "NodeShutdown";
+}
+
 // The first container that failed speaks for the pod.
 PodEnd end_of(const json::object& pod, PodPhase phase) {
   PodEnd end;
@@ -165,8 +173,10 @@ PodEnd end_of(const json::object& pod, PodPhase phase) {
   const json::object* status = object_at(pod, {"status"});
   end = {ExitReason::kExited, 1, status == nullptr ? std::string() : said_by(*status)};
   const std::string why = text_at(pod, {"status", "reason"});
-  if (why == "UnexpectedAdmissionError" || why.rfind("OutOf", 0) == 0 || why == "NodeAffinity")
+  if (is_refused_by_its_node(why)) {
     end.reason = ExitReason::kStartFailed;
+    end.code = kNodeShortCode;
+  }
   if (why == "DeadlineExceeded") end.reason = ExitReason::kTimeLimit;
   for (const json::object* container : objects_at(pod, {"status", "containerStatuses"})) {
     const json::object* ended = object_at(*container, {"state", "terminated"});

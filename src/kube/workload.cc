@@ -99,6 +99,7 @@ void read_ray_cluster(const json::object& object, Workload& workload) {
 void read_least_members(const json::object& object, Workload& workload) {
   const std::int32_t least = bounded(integer_at(object, {"spec", "minMember"}, 0));
   if (least > 0) workload.roles.push_back({"", least, 1});
+  workload.grows = true;
 }
 
 // Reads completion indexes as a Job writes them: "0-2,5".
@@ -234,6 +235,7 @@ Workload read_workload(Kind kind, const json::object& object) {
     case Kind::kPodGroup:
       if (const std::int32_t least = gang_size_of_pod_group(object); least > 0)
         workload.roles.push_back({"", least, 1});
+      workload.grows = true;
       break;
     case Kind::kJobSet:
       read_job_set(object, workload);

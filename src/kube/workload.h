@@ -43,7 +43,7 @@ struct Role {
 struct Workload {
   std::vector<Role> roles;      // in rank order
   bool apart = false;           // its roles start one after another: each is a gang of its own
-  bool grows = false;           // pods beyond the gang come and go: each is a job of its own
+  bool grows = false;           // the roles are the least; each pod beyond is a job of its own, once the gang runs
   bool over = false;            // it has completed or failed: its controller makes no pods any more
   std::set<std::int32_t> done;  // completion indexes that need no pod any more
   std::string queue;            // by its labels; empty: none

@@ -46,12 +46,17 @@ def a_gang_is_bound_whole_or_not_at_all(cluster, kubeconfig):
         fleet.wait_reason("g-0", "room for only 4 of its 8 tasks")
         fleet.wait_event("g-0", "room for only 4")
         assert not fleet.bound("g"), "four GPUs are too few for eight"
+        cluster.delete(f"/api/v1/namespaces/{fleet.namespace}/pods/g-7")
         fleet.add_nodes(1, gpus=4)
+        fleet.wait_reason("g-0", "7 of the 8 pods of its group wait")
+        fleet.a_later_pod_runs()
+        assert not fleet.bound("g"), "no controller makes the eighth again"
+        fleet.make(gang[7])
         fleet.wait_bound("g", 8)
         fleet.check_room()
 
 
-def a_native_pod_group_is_a_gang(cluster, kubeconfig):
+def a_native_pod_group_is_a_gang_that_grows(cluster, kubeconfig):
     with Fleet(cluster, kubeconfig) as fleet:
         fleet.add_nodes(1, gpus=4)
         cluster.make(f"/apis/scheduling.k8s.io/v1beta1/namespaces/{fleet.namespace}/podgroups", {
@@ -63,6 +68,10 @@ def a_native_pod_group_is_a_gang(cluster, kubeconfig):
         assert not fleet.bound("native"), fleet.states()
         fleet.make(pods[2])
         fleet.wait_bound("native", 3)
+        fleet.make(*[fleet.pod(f"native-{number}", 1, schedulingGroup={"podGroupName": "native"}) for number in (3, 4)])
+        fleet.wait_bound("native", 4)  # pods beyond its least size start one by one
+        fleet.add_nodes(1, gpus=1)
+        fleet.wait_bound("native", 5)
 
 
 def a_job_runs_and_completes(cluster, kubeconfig):
@@ -207,6 +216,31 @@ def a_deleted_node_s_gang_runs_elsewhere(cluster, kubeconfig):
             pods = fleet.bound("train")
             return len(pods) == 2 and {node_of(pod) for pod in pods} == {second}
         eventually(lambda: f"all are on {second}: {fleet.states()}", moved, 90)
+        fleet.check_room()
+
+
+def a_gang_on_a_silent_node_is_replaced_by_its_controller_s_new_pods(cluster, kubeconfig):
+    """The node has no kubelet: the node controller finds it unreachable after 50 s, and its pods are deleted but stay."""
+    with Fleet(cluster, kubeconfig) as fleet:
+        silent = f"{fleet.namespace}-silent"
+        room = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "8"}
+        cluster.make("/api/v1/nodes", {"metadata": {"name": silent}, "status": {"capacity": room, "allocatable": room}})
+        fleet.nodes.append(silent)
+        cluster.patch(f"/api/v1/nodes/{silent}/status", {"status": {"conditions": [
+            {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "it was here"}]}})
+        pod = fleet.pod("x", 4, tolerations=[{"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute",
+                                              "tolerationSeconds": 5} for key in ("unreachable", "not-ready")])
+        cluster.make(f"/apis/batch/v1/namespaces/{fleet.namespace}/jobs", {
+            "metadata": {"name": "train", "namespace": fleet.namespace},
+            "spec": {"parallelism": 2, "completions": 2, "completionMode": "Indexed",
+                     "template": {"metadata": {"labels": {}}, "spec": pod["spec"]}}})
+        eventually(lambda: f"both are bound to {silent}: {fleet.states()}",
+                   lambda: [node_of(pod) for pod in fleet.bound("train")] == [silent, silent])
+        well, = fleet.add_nodes(1)
+
+        eventually(lambda: f"two new ones are on {well}: {fleet.states()}",
+                   lambda: [node_of(pod) for pod in fleet.bound("train")] == [well, well], 150)
+        assert "stopping" in fleet.berth("jobs"), "the old job is charged until its pods are gone"
         fleet.check_room()
 
 
@@ -358,12 +392,14 @@ def hostile_pods_harm_nobody(cluster, kubeconfig):
 
 
 if __name__ == "__main__":
-    sys.exit(main([nodes_appear, a_pod_is_bound_and_runs, a_gang_is_bound_whole_or_not_at_all, a_native_pod_group_is_a_gang,
+    sys.exit(main([nodes_appear, a_pod_is_bound_and_runs, a_gang_is_bound_whole_or_not_at_all,
+                   a_native_pod_group_is_a_gang_that_grows,
                    a_job_runs_and_completes, a_cordoned_node_gets_nothing, a_taint_keeps_out_who_does_not_tolerate_it,
                    required_node_affinity_is_obeyed_with_every_operator,
                    mig_instances_are_counted_by_the_name_of_their_resource,
                    pods_keep_away_from_each_other_by_host_and_by_zone,
-                   a_deleted_node_s_gang_runs_elsewhere, a_drained_node_s_pods_run_elsewhere, a_deployment_s_pods_come_and_go,
+                   a_deleted_node_s_gang_runs_elsewhere, a_gang_on_a_silent_node_is_replaced_by_its_controller_s_new_pods,
+                   a_drained_node_s_pods_run_elsewhere, a_deployment_s_pods_come_and_go,
                    a_namespace_may_go_under_a_running_gang, foreign_pods_leave_less_room,
                    pods_bound_by_others_meanwhile_are_not_counted_twice,
                    a_queue_that_is_not_the_namespace_s_is_refused_by_name, what_is_not_supported_is_refused_by_name,

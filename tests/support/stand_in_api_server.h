@@ -36,6 +36,8 @@ struct StandInServer {
   std::vector<boost::json::object> events;    // as posted
   std::map<std::string, std::string> waits;   // message of the condition PodScheduled=False, by namespace/name
   std::map<std::string, std::int64_t> grace;  // of the last deletion, by uid
+  bool replaces_leaving = false;              // the controller of Jobs makes another pod at once for one that leaves
+  std::map<std::string, Answer> refused;  // answers to bindings of pods that an admission refuses, by namespace/name
 
   static std::string key(const boost::json::object& object) {
     const auto& metadata = object.at("metadata").as_object();
@@ -161,6 +163,7 @@ struct StandInServer {
         const auto* owners = metadata.if_contains("ownerReferences");
         if (owners == nullptr || owners->as_array()[0].at("uid").as_string() != uid_of(job)) continue;
         if (one.at("status").at("phase").as_string() == "Failed") continue;
+        if (replaces_leaving && metadata.contains("deletionTimestamp")) continue;
         have[std::string(metadata.at("annotations").at("batch.kubernetes.io/job-completion-index").as_string())] = true;
       }
       const auto size = job.at("spec").at("completions").as_int64();
@@ -181,6 +184,26 @@ struct StandInServer {
     }
   }
 
+  bool is_ready(const std::string& node) const {
+    const auto all = objects.find(Kind::kNode);
+    const auto found = all == objects.end() ? Objects::const_iterator() : all->second.find("/" + node);
+    if (all == objects.end() || found == all->second.end()) return false;
+    return found->second.at("status").at("conditions").at(0).at("status").as_string() == "True";
+  }
+  // The node's kubelet says nothing any more, or does again. The pods of a silent node are deleted, and stay.
+  void set_ready(const std::string& name, bool ready) {
+    boost::json::object node = objects[Kind::kNode].at("/" + name);
+    node["status"].as_object()["conditions"].as_array()[0].as_object()["status"] = ready ? "True" : "Unknown";
+    put(Kind::kNode, std::move(node));
+    if (ready) return;
+    for (const auto& [key, pod] : Objects(objects[Kind::kPod])) {
+      if (node_of(pod) != name) continue;
+      boost::json::object leaving = pod;
+      leaving["metadata"].as_object()["deletionTimestamp"] = to_iso8601(now);
+      put(Kind::kPod, std::move(leaving));
+    }
+  }
+
   // Kubelets: bound pods run, and pods that are being deleted are gone.
   void run_kubelets() {
     std::vector<std::string> names;
@@ -189,7 +212,7 @@ struct StandInServer {
   }
   void run_kubelet(const std::string& name) {
     boost::json::object one = pod(name);
-    if (node_of(one).empty()) return;
+    if (node_of(one).empty() || !is_ready(node_of(one))) return;
     if (one.at("metadata").as_object().contains("deletionTimestamp")) return remove(Kind::kPod, name);
     if (one.at("status").at("phase").as_string() != "Pending") return;
     one["status"].as_object()["phase"] = "Running";
@@ -201,6 +224,29 @@ struct StandInServer {
     one["status"] = {{"phase", code == 0 ? "Succeeded" : "Failed"},
                      {"containerStatuses", boost::json::array{{{"name", "main"}, {"state", {{"terminated", ended}}}}}}};
     put(Kind::kPod, std::move(one));
+  }
+
+  // The kubelet of the pod's node does not admit it.
+  void refuse_pod(const std::string& name, const std::string& reason) {
+    boost::json::object one = pod(name);
+    one["status"] = {{"phase", "Failed"}, {"reason", reason}, {"message", "Pod was rejected"}};
+    put(Kind::kPod, std::move(one));
+  }
+  // Another scheduler binds the pod.
+  void take_pod(const std::string& name, const std::string& node) {
+    boost::json::object one = pod(name);
+    one["spec"].as_object()["nodeName"] = node;
+    put(Kind::kPod, std::move(one));
+  }
+  // Texts of the Events of the pod.
+  std::string events_of(const std::string& name) const {
+    std::string all;
+    for (const boost::json::object& event : events) {
+      const auto& about = event.at("involvedObject").as_object();
+      if (std::string(about.at("namespace").as_string()) + "/" + std::string(about.at("name").as_string()) == name)
+        all += std::string(event.at("message").as_string()) + "\n";
+    }
+    return all;
   }
 
   static Answer status(int code, const std::string& message) {
@@ -232,6 +278,7 @@ struct StandInServer {
     if (!has_pod(name)) return status(404, "pods \"" + name + "\" not found");
     if (request.method == Method::kGet) return {200, boost::json::serialize(pod(name))};
     const boost::json::object body = boost::json::parse(request.body).as_object();
+    if (binds && refused.contains(name)) return refused.at(name);
     if (binds) return bind(name, body);
     if (evicts) return erase(name, body.at("deleteOptions").as_object());
     if (patches) {
