@@ -58,11 +58,12 @@ def lacking_controllers():
     if missing := [name for name in CONTROLLERS if name not in known]:
         return f"there are no control groups of {', '.join(missing)} here"
     for folder in at:
+        probe = os.path.join(folder, f"{GROUP}-probe-{os.getpid()}")  # another run may have the groups themselves
         try:
-            os.makedirs(os.path.join(folder, GROUP), exist_ok=True)
+            os.mkdir(probe)
+            os.rmdir(probe)
         except OSError as error:
             return f"no control group can be made in {folder}: {error.strerror}"
-    remove_groups()
     return ""
 
 
