@@ -12,7 +12,7 @@ import alone
 from node import DEVICES, NodeCluster, node_programs
 
 from cluster import condition, eventually, node_of, programs  # noqa: E402
-from fleet import main, shorter_waits  # noqa: E402
+from fleet import main  # noqa: E402
 from own_jobs_test import Own, SPACE, job_of, own_pods, wait_job, wait_running  # noqa: E402
 
 GPU = "nvidia.com/gpu"
@@ -239,14 +239,20 @@ class Registry(http.server.BaseHTTPRequestHandler):
 
 def an_image_that_cannot_be_pulled_is_told(cluster, kubeconfig):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry) as registry, OnKubelets(
-            cluster, kubeconfig, flags=shorter_waits(100)) as fleet:
+            cluster, kubeconfig, flags=["--pull-wait", "3s"]) as fleet:
         threading.Thread(target=registry.serve_forever, daemon=True).start()
         image = f"127.0.0.1:{registry.server_port}/train:1"
         job = fleet.submit("--gpus", "1", "--", "true", image=image)
         wait_job(fleet, job, outcome="start-failed")
         said = fleet.berth("job", str(job))
         assert "its container does not start: " in said and "403 Forbidden" in said, said
-        wait_running(fleet, fleet.submit("--tasks", "2", "--gpus", "8", "--", *STAY), 2)
+        fleet.make(fleet.pod("bad", containers=fleet.container({GPU: 1}, "true", image=image)))
+        eventually(lambda: f"it is bound: {fleet.states()}", lambda: fleet.bound("bad"))
+        whole = fleet.submit("--tasks", "2", "--gpus", "8", "--", *STAY)
+        said = fleet.wait_event("bad", "StartGivenUp")
+        assert "403 Forbidden" in said, said
+        wait_running(fleet, whole, 2)
+        assert not fleet.pods("bad"), fleet.states()
         registry.shutdown()
 
 
