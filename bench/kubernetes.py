@@ -20,7 +20,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests", "kubernetes"))
-from cluster import Cluster, wait_until  # noqa: E402
+from cluster import Cluster, eventually  # noqa: E402
 
 BERTH = os.environ.get("BERTH") or os.path.join(ROOT, "build", "release", "berth")
 GATES, RUNTIME = "GenericWorkload=true", "scheduling.k8s.io/v1beta1=true"  # native gangs
@@ -69,7 +69,7 @@ class Bench:
         words = ["run", "-scheduler", name, "-pods", str(self.options.pods), "-start", self.start_command(scheduler), "-timeout", "10m"]
         result = self.program(*words, *(["-gang", str(gang)] if gang > 1 else []))
         self.program("clean")
-        wait_until(lambda: not self.cluster.items("/api/v1/namespaces/default/pods?limit=1"), "the pods are gone", 300, 1)
+        eventually("the pods are gone", lambda: not self.cluster.items("/api/v1/namespaces/default/pods?limit=1"), 300, 1)
         if not result["complete"]:
             raise SystemExit(f"{scheduler} bound {result['bound']} of {result['pods']} pods: {result}")
         return result
@@ -102,7 +102,7 @@ class Bench:
             print(f"round {number + 1}: berth, {self.options.rate} pods a second: {found[-1]}", file=sys.stderr)
             if number + 1 < self.options.rounds:
                 self.program("clean")
-                wait_until(lambda: not self.cluster.items("/api/v1/namespaces/default/pods?limit=1"), "the pods are gone", 300, 1)
+                eventually("the pods are gone", lambda: not self.cluster.items("/api/v1/namespaces/default/pods?limit=1"), 300, 1)
         after = self.cluster.writes_of_scheduler()
         bound = sum(one["bound"] for one in found)
         wrote = {what: count - before.get(what, 0) for what, count in after.items() if count > before.get(what, 0)}
@@ -126,7 +126,7 @@ class Bench:
             began = time.monotonic()
             process = subprocess.Popen(self.berth_words(self.directory), stdout=log, stderr=log)
             path = "/api/v1/namespaces/default/pods/after-restart"
-            wait_until(lambda: self.cluster.get(path)["spec"].get("nodeName"), "the first bind after the restart", 120, 0.02)
+            eventually("the first bind after the restart", lambda: self.cluster.get(path)["spec"].get("nodeName"), 120, 0.02)
             took = time.monotonic() - began
             with open(f"/proc/{process.pid}/status") as file:
                 resident = next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))

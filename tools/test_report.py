@@ -10,8 +10,8 @@ programs printed, with their exit code in steps/RING.rc. Counted is the finest t
 or a last line of the form `N passed, N failed, N skipped`, or else the program as one test. A test that cannot run here
 prints `SKIPPED: reason` and passes (a doctest case) or exits with 77 (a program).
 
-Races. Real processes on a busy machine can fail although nothing is wrong, so ./test runs a failed test of the rings e2e
-and kubernetes once more, alone. With --once-more this prints the names of those. What came of it is read from again.xml.
+Races. Real processes on a busy machine can fail although nothing is wrong, so ./test runs a failed test of the rings e2e,
+kubernetes and node once more, alone. With --once-more this prints the names of those. What came of it is read from again.xml.
 A test that passes then, and skips no more than at first, counts as passed, and the line `flaky: NAME (first: what failed at first)` before the count names it
 as a race; the file `flaky` beside the folder has these lines, too. Where more than two such tests failed, none is run once
 more, and all count. All other rings are exact or seeded: what fails there once has failed.
@@ -28,12 +28,12 @@ import tempfile
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
-RINGS = ["house", "unit", "scenario", "property", "simulation", "web", "e2e", "kubernetes", "fuzz"]
+RINGS = ["house", "unit", "scenario", "property", "simulation", "web", "e2e", "kubernetes", "node", "fuzz"]
 RING_BY_NAME = [("scenario", "scenario"), ("property", "property"), ("sim_test", "unit"), ("sim_system|planted", "simulation"),
-                ("^kubernetes_", "kubernetes"), ("e2e|live|quickstart", "e2e"), ("fuzz", "fuzz")]
+                ("^kubernetes_", "kubernetes"), ("^node_", "node"), ("e2e|live|quickstart", "e2e"), ("fuzz", "fuzz")]
 ROOT = Path(__file__).resolve().parent.parent
 RING_SECONDS = re.compile(r"^(\d+) test: the tests of ring (\w+), summed$", re.M)
-RACING = ("e2e", "kubernetes")  # the rings of real processes
+RACING = ("e2e", "kubernetes", "node")  # the rings of real processes
 MOST_RACES = 2
 CASES = re.compile(r"^\[doctest\] test cases:\s*(\d+) \|\s*(\d+) passed \|\s*(\d+) failed \|\s*(\d+) skipped", re.M)
 ASSERTIONS = re.compile(r"^\[doctest\] assertions:\s*(\d+) \|", re.M)

@@ -846,6 +846,7 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve", "--topology-labels", "KEYS", "labels of nodes that are levels of the topology"},
     ElsewhereFlag{"serve", "--device-resources", "NAMES", "resources of nodes that count as GPUs"},
     ElsewhereFlag{"serve", "--volume-wait", "TIME", "how long a gang keeps its places while volumes are made"},
+    ElsewhereFlag{"serve", "--pull-wait", "TIME", "how long a pod keeps its places while its image cannot be pulled"},
     ElsewhereFlag{"serve", "--job-namespace", "NAMESPACE", "where the pods of submitted jobs are made"},
     ElsewhereFlag{"scenario", "--rewrite", nullptr, "put what happens into the files, instead of comparing"},
 };

@@ -79,11 +79,11 @@ Result<std::vector<std::string>> read_device_resources(const std::string& flag) 
   return names;
 }
 
-Result<std::int64_t> read_volume_wait(const std::string& flag) {
+Result<std::int64_t> read_wait(const std::string& name, const std::string& flag) {
   constexpr std::int64_t kMostS = 86'400;
   const auto seconds = document::parse_duration_s(flag);
-  if (!seconds) return invalid("--volume-wait: " + seconds.error().message);
-  if (*seconds < 1 || *seconds > kMostS) return invalid("--volume-wait: '" + flag + "' is not from 1s to 24h");
+  if (!seconds) return invalid(name + ": " + seconds.error().message);
+  if (*seconds < 1 || *seconds > kMostS) return invalid(name + ": '" + flag + "' is not from 1s to 24h");
   return seconds;
 }
 
@@ -91,7 +91,8 @@ Result<backend::Credentials> read_credentials(const KubernetesFlags& flags) {
   if (auto labels = read_topology_labels(flags.topology_labels); !labels) return labels.error();
   if (auto names = read_device_resources(flags.device_resources); !names) return names.error();
   if (auto own = backend::read_job_namespace(flags.job_namespace); !own) return own.error();
-  if (auto wait = read_volume_wait(flags.volume_wait); !wait) return wait.error();
+  if (auto wait = read_wait("--volume-wait", flags.volume_wait); !wait) return wait.error();
+  if (auto wait = read_wait("--pull-wait", flags.pull_wait); !wait) return wait.error();
   if (!well_formed_name(flags.cell)) return invalid("--cell: '" + flags.cell + "' is no name");
   auto credentials = flags.kubeconfig.empty() ? backend::read_service_account(backend::kServiceAccountDirectory,
                                                                               environment("KUBERNETES_SERVICE_HOST"),
@@ -129,9 +130,12 @@ Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
   if (!own) return own.error();
   options.cluster.own = std::move(*own);
   for (auto& [name, machine] : nodes) options.cluster.nodes.push_back({name, std::move(machine)});
-  const auto wait = read_volume_wait(flags.volume_wait);
-  if (!wait) return wait.error();
-  options.cluster.volume_wait_s = *wait;
+  const auto volumes = read_wait("--volume-wait", flags.volume_wait);
+  if (!volumes) return volumes.error();
+  options.cluster.volume_wait_s = *volumes;
+  const auto pull = read_wait("--pull-wait", flags.pull_wait);
+  if (!pull) return pull.error();
+  options.cluster.pull_wait_s = *pull;
   options.cluster.waits = options.cluster.waits.shortened(flags.shorter_waits);
   options.denial_patience = std::chrono::milliseconds(options.cluster.waits.denial_ms);
   options.watch.absent_pause /= flags.shorter_waits;

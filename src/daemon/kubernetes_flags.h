@@ -25,6 +25,7 @@ struct KubernetesFlags {
   std::string topology_labels;      // label keys of nodes with commas between, outermost first
   std::string device_resources;     // resources of nodes that count as GPUs besides NVIDIA's, with commas between
   std::string volume_wait = "10m";  // how long a gang waits with its places for volumes that are made for it
+  std::string pull_wait = "10m";    // how long a pod keeps its places while its container does not start
   std::int64_t shorter_waits = 1;   // of tests: the waits of a cluster (kube/waits.h) are divided by this
 };
 
@@ -34,8 +35,8 @@ Result<std::vector<std::string>> read_topology_labels(const std::string& flag);
 // Splits and checks the names of resources.
 Result<std::vector<std::string>> read_device_resources(const std::string& flag);
 
-// Returns the seconds of --volume-wait: 1 s to 24 h.
-Result<std::int64_t> read_volume_wait(const std::string& flag);
+// Returns the seconds of --volume-wait or --pull-wait, whose name the error has: 1 s to 24 h.
+Result<std::int64_t> read_wait(const std::string& name, const std::string& flag);
 
 // Reads the credentials that the flags name and checks the rest of them. Touches no network.
 Result<backend::Credentials> read_credentials(const KubernetesFlags& flags);

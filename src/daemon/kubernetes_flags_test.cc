@@ -83,10 +83,13 @@ TEST_CASE("flags of a cluster that are malformed are refused by name") {
   CHECK(refusal(flags).find("--device-resources: 'gpu' is no name of a resource") == 0);
 }
 
-TEST_CASE("the time that a gang waits for its volumes is a time of up to a day") {
-  CHECK(read_volume_wait("10m").value() == 600);
-  CHECK(read_volume_wait("24h").value() == 86'400);
-  CHECK(!read_volume_wait("0"));
-  CHECK(!read_volume_wait("25h"));
-  CHECK(read_volume_wait("soon").error().message.find("--volume-wait: ") == 0);
+TEST_CASE("the time that a gang waits for its volumes or images is a time of up to a day") {
+  CHECK(read_wait("--volume-wait", "10m").value() == 600);
+  CHECK(read_wait("--volume-wait", "24h").value() == 86'400);
+  CHECK(!read_wait("--pull-wait", "0"));
+  CHECK(read_wait("--pull-wait", "25h").error().message == "--pull-wait: '25h' is not from 1s to 24h");
+  CHECK(read_wait("--volume-wait", "soon").error().message.find("--volume-wait: ") == 0);
+  KubernetesFlags flags;
+  flags.pull_wait = "for ever";
+  CHECK(refusal(flags).find("--pull-wait: ") == 0);
 }

@@ -100,6 +100,7 @@ struct Options {
   std::vector<std::string> topology = {};  // label keys of the configured levels, outermost first
   std::int64_t pod_wait_s = 120;           // how long a start waits for its pod, and for claims it has, to exist
   std::int64_t volume_wait_s = 600;        // how long a start waits for the volumes of the chosen node
+  std::int64_t pull_wait_s = 600;          // how long a bound pod keeps its places while its container does not start
   std::vector<std::string> levels = {};    // names of these levels, as far as there are
   std::vector<std::string> devices = {};   // resources that count as GPUs besides NVIDIA's (device.h)
   std::string log = {};                    // id of the log; pods that are bound by another are foreign

@@ -79,7 +79,7 @@ class Cluster::Impl {
     Timestamp delete_asked = Timestamp::never();  // strays
     bool own = false;                             // it was made for a task of a job of berth's own
     Timestamp over_since = Timestamp::never();    // own pods, once their end is durable
-    Timestamp stuck_since = Timestamp::never();   // own pods whose container does not start
+    Timestamp stuck_since = Timestamp::never();   // since when its container does not start, as it is known here
   };
   struct Node {
     NodeObject object;

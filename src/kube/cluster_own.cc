@@ -134,8 +134,9 @@ void Cluster::Impl::tick_own(const TaskKey& key, Task& task) {
   create(key, task);
 }
 
-// A pull may fail for a while. What the kubelet will not even try, or tries in vain for longer than that, is a failed
-// start; its pod is deleted when that is durable.
+// A pull may fail for a while. What is tried in vain for longer than that is a failed start; its pod is deleted when
+// that is durable. A pod that berth has made has all its parts, so what the kubelet will not even try fails sooner;
+// a pod of others may get its Secret later.
 void Cluster::Impl::watch_stuck(Pod& pod) {
   const std::string& why = pod.object.stuck;
   if (why.empty() || !pod.assigned) {
@@ -143,11 +144,15 @@ void Cluster::Impl::watch_stuck(Pod& pod) {
     return;
   }
   if (pod.stuck_since.is_never()) pod.stuck_since = now_;
-  const bool is_hopeless = why.starts_with("InvalidImageName:") || why.starts_with("ErrImageNeverPull:") ||
-                           why.starts_with("CreateContainerConfigError:");
-  if (now_ - pod.stuck_since < (is_hopeless ? options_.waits.hopeless_ms : options_.waits.stuck_ms)) return;
+  const bool is_hopeless = pod.own && (why.starts_with("InvalidImageName:") || why.starts_with("ErrImageNeverPull:") ||
+                                       why.starts_with("CreateContainerConfigError:"));
+  if (now_ - pod.stuck_since < (is_hopeless ? options_.waits.hopeless_ms : options_.pull_wait_s * 1000)) return;
   const auto task = tasks_.find(*pod.assigned);
-  if (task == tasks_.end() || task->second.stopping) return;
+  if (task == tasks_.end() || task->second.stopping || task->second.phase == TaskPhase::kExited) return;
+  const PodObject& object = pod.object;
+  send_event({"v1", "Pod", object.name_space, object.name, object.uid}, "StartGivenUp",
+             "it is deleted, as its container has not started for " + std::to_string((now_ - pod.stuck_since) / 1000) +
+                 " s and others wait for its place: " + why);
   exit_task(task->first, task->second, {ExitReason::kStartFailed, 1, "its container does not start: " + why});
 }
 
@@ -156,7 +161,7 @@ void Cluster::Impl::watch_stuck(Pod& pod) {
 void Cluster::Impl::sweep_own() {
   std::vector<std::pair<Timestamp, std::string>> over;
   for (auto& [uid, pod] : pods_) {
-    if (pod.own) watch_stuck(pod);
+    watch_stuck(pod);
     if (!pod.own || pod.assigned || pod.object.leaving || !is_over(pod.object)) continue;
     if (pod.over_since.is_never()) pod.over_since = now_;
     over.emplace_back(pod.over_since, uid);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "kube/api_stand_in.h"
 
@@ -17,7 +18,7 @@ TaskKey task(std::uint64_t job, std::uint32_t number = 0, std::uint32_t attempt 
 
 // Two nodes, and a namespace that may use a queue.
 struct Fixture : ApiStandIn {
-  Fixture() {
+  explicit Fixture(Options options = {}) : ApiStandIn(std::move(options)) {
     node("n1", 8);
     node("n2", 8);
     name_space("team", "research/nlp, product/*");
@@ -94,6 +95,52 @@ TEST_CASE("a pod is a job, and its start is one binding with the key of its task
   REQUIRE(api.exit_of(task(1)));
   CHECK_EQ(api.exit_of(task(1))->code, 17);
   CHECK_EQ(api.exit_of(task(1))->message, "Error");  // the reason alone: no message was told
+}
+
+TEST_CASE("the last line of a container that failed is its message, without the end of the line") {
+  Fixture api;
+  api.pod("a", 2);
+  api.settle();
+  api.start(task(1), "n2", 2);
+  api.pods_.begin()->second["status"] = ApiStandIn::json(
+      R"({"phase":"Failed","containerStatuses":[{"state":{"terminated":{"exitCode":7,"reason":"Error","message":"no data\n"}}}]})");
+  api.show(api.uid_of("a"));
+  api.settle();
+  REQUIRE(api.exit_of(task(1)));
+  CHECK_EQ(api.exit_of(task(1))->message, "Error no data");
+}
+
+TEST_CASE("a bound pod whose container does not start gives its places back after the time that was given") {
+  for (const std::string why : {"ImagePullBackOff", "CreateContainerConfigError"}) {
+    CAPTURE(why);
+    Options options;
+    options.pull_wait_s = 100;
+    Fixture api(std::move(options));
+    api.pod("a", 2);
+    api.settle();
+    api.start(task(1), "n2", 2);
+    const std::string uid = api.uid_of("a");
+    const std::string registry(260, 'r');
+    api.pods_.at(uid)["status"] =
+        ApiStandIn::json(R"({"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":")" + why +
+                         R"(","message":")" + registry + registry + R"( says no"}}}]})");
+    api.show(uid);
+    api.pass(90);
+    CHECK_FALSE(api.exit_of(task(1)));
+    api.requests.clear();
+    api.pass(20);
+    REQUIRE(api.exit_of(task(1)));
+    CHECK_EQ(api.exit_of(task(1))->reason, ExitReason::kStartFailed);
+    CHECK_NE(api.exit_of(task(1))->message.find(why), std::string::npos);
+    CHECK_NE(api.exit_of(task(1))->message.find("says no"), std::string::npos);
+    const auto told = std::count_if(api.requests.begin(), api.requests.end(), [](const Request& one) {
+      return one.path.ends_with("/events") && one.body.find("StartGivenUp") != std::string::npos;
+    });
+    CHECK_EQ(told, 1);
+    api.perform(ForgetTask{task(1), "n2"});
+    api.pass(10);
+    CHECK(api.pods_.empty());
+  }
 }
 
 TEST_CASE("a pod that does not save its work has the grace of its queue, whatever its own is") {

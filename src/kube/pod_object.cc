@@ -155,7 +155,8 @@ PodPhase phase_of(const json::object& pod) {
 // Returns the reason and the message of a status, either of which may be missing; without both, an empty text.
 std::string said_by(const json::object& status) {
   const std::string reason = text_at(status, {"reason"});
-  const std::string message = text_at(status, {"message"});
+  std::string message = text_at(status, {"message"});  // of a container it may be its last line
+  while (!message.empty() && (message.back() == '\n' || message.back() == '\r')) message.pop_back();
   return shown(reason + (reason.empty() || message.empty() ? "" : " ") + message);
 }
 
@@ -195,7 +196,8 @@ std::string stuck_of(const json::object& pod) {
   for (const json::object* container : objects_at(pod, {"status", "containerStatuses"})) {
     const std::string why = text_at(*container, {"state", "waiting", "reason"});
     if (why.empty() || why == "ContainerCreating" || why == "PodInitializing") continue;
-    return shown(why + ": " + text_at(*container, {"state", "waiting", "message"}), 300);
+    // The image's name comes up to three times before what its registry says.
+    return shown(why + ": " + text_at(*container, {"state", "waiting", "message"}), 600);
   }
   // The kubelet mounts before it makes the sandbox, and pulls after that.
   for (const json::object* condition : objects_at(pod, {"status", "conditions"})) {

@@ -26,7 +26,6 @@ Waits Waits::shortened(std::int64_t times) const {
                              &all.denial_ms,
                              &all.denial_forgotten_ms,
                              &all.broken_eviction_ms,
-                             &all.stuck_ms,
                              &all.hopeless_ms})
     *wait /= times;
   return all;

@@ -29,8 +29,7 @@ struct Waits {
   std::int64_t denial_ms = 60'000;               // a refusal that may be over in a moment (denial.h)
   std::int64_t denial_forgotten_ms = 3'600'000;  // a denial since which none came
   std::int64_t broken_eviction_ms = 60'000;      // evictions that fail for another reason than a budget
-  std::int64_t stuck_ms = 600'000;               // a container that does not start
-  std::int64_t hopeless_ms = 30'000;             // likewise, and the kubelet does not try
+  std::int64_t hopeless_ms = 30'000;             // a container of an own pod, which the kubelet does not try to start
 
   // All of them, divided.
   Waits shortened(std::int64_t times) const;

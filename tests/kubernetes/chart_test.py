@@ -57,6 +57,7 @@ EFFECTS = {
     "jobs.namespace": ({"jobs": {"namespace": "train"}}, '"--job-namespace","train"'),
     "jobs.queues": ({"jobs": {"queues": {"ml": "ml-jobs"}}}, '"--job-namespace","berth-jobs,ml=ml-jobs"'),
     "jobs.createNamespaces": ({"jobs": {"createNamespaces": False}}, ("kind: Namespace\n",)),
+    "pullWait": ({"pullWait": "30m"}, '"--pull-wait","30m"'),
     "extraArgs": ({"extraArgs": ["--cell", "east"]}, '"--cell","east"]'),
     "extraVolumes": ({"extraVolumes": [{"name": "more", "configMap": {"name": "m"}}]}, '- {"configMap":{"name":"m"},"name":"more"}'),
     "extraVolumeMounts": ({"extraVolumeMounts": [{"name": "more", "mountPath": "/more"}]}, '- {"mountPath":"/more","name":"more"}'),

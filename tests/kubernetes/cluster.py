@@ -114,10 +114,12 @@ class Cluster:
 
     # Processes.
 
-    def launch(self, name, *flags):
+    def launch(self, name, *flags, program=None, environment=None):
+        """Starts the program of that name, or the words of `program`."""
         with open(self.path(name + ".log"), "ab") as log:
-            self.running[name] = subprocess.Popen([os.path.join(self.bin, name), *flags], stdout=log, stderr=log,
-                                                  stdin=subprocess.DEVNULL, start_new_session=True, cwd=self.directory)
+            self.running[name] = subprocess.Popen([*(program or [os.path.join(self.bin, name)]), *flags], stdout=log, stderr=log,
+                                                  stdin=subprocess.DEVNULL, start_new_session=True, cwd=self.directory,
+                                                  env={**os.environ, **(environment or {})})
 
     def end(self, name, sig=signal.SIGTERM):
         process = self.running.pop(name, None)
@@ -134,18 +136,25 @@ class Cluster:
         """Starts all of it, and returns when a pod could be made."""
         self.start_etcd()
         self.start_api_server()
+        self.start_controllers()
+        self.start_nodes()
+        eventually("the account `default`", lambda: self.get("/api/v1/namespaces/default/serviceaccounts/default"), 120)
+
+    def start_controllers(self):
         self.launch("kube-controller-manager", f"--kubeconfig={self.path('kube-controller-manager.kubeconfig')}",
                     "--bind-address=127.0.0.1", f"--secure-port={self.controller_port}",
                     f"--service-account-private-key-file={self.pki}/sa.key", f"--root-ca-file={self.pki}/ca.crt",
                     "--use-service-account-credentials", "--leader-elect=false", "--profiling=false",
                     f"--cert-dir={self.path('controller-certificates')}",
                     *([f"--feature-gates={self.gates}"] if self.gates else []))
+
+    def start_nodes(self):
+        """KWOK; another kind of cluster starts its kubelets."""
         self.launch("kwok", f"--kubeconfig={self.path('kwok.kubeconfig')}", "--manage-all-nodes=false",
                     "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", f"--config={HERE}/kwok_stages.yaml",
                     "--node-lease-duration-seconds=40", "--cidr=10.244.0.0/16", "--node-ip=127.0.0.1",
                     f"--server-address=127.0.0.1:{self.kwok_port}", f"--config={self.logs_of_pods()}",
                     f"--tls-cert-file={self.pki}/server.crt", f"--tls-private-key-file={self.pki}/server.key")
-        eventually("the account `default`", lambda: self.get("/api/v1/namespaces/default/serviceaccounts/default"), 120)
 
     def logs_of_pods(self):
         """What KWOK serves as the log of any container, as a kubelet does: the file pod.log, once it is there. Returns the path of
@@ -179,7 +188,7 @@ class Cluster:
                     "--endpoint-reconciler-type=none", "--allow-privileged=true", "--profiling=false",
                     *([f"--feature-gates={self.gates}"] if self.gates else []),
                     *([f"--runtime-config={self.runtime}"] if self.runtime else []),
-                    *(self.audit_flags() if self.count_writes else []))
+                    *(self.audit_flags() if self.count_writes else []), *self.more_server_flags())
 
         def ready():
             if self.running["kube-apiserver"].poll() is not None:
@@ -189,6 +198,10 @@ class Cluster:
             except OSError:
                 return False
         eventually(lambda: "kube-apiserver is ready:\n" + self.tail("kube-apiserver"), ready, 180)
+
+    def more_server_flags(self):
+        """What another kind of cluster asks of its API server."""
+        return []
 
     def audit_flags(self):
         with open(self.path("audit.yaml"), "w") as file:

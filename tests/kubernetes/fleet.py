@@ -216,14 +216,14 @@ class Fleet:
         assert not over, f"more GPUs are asked than there are: {over}"
 
 
-def main(cases, **options):
+def main(cases, make_cluster=Cluster, **options):
     """Runs each case in one cluster; the last line is the count. Exits 77 where the programs are not built."""
     found, why = programs()
     if found is None:
         print(f"SKIPPED: {why}; `tests/kubernetes/build` or `./test --kubernetes` builds them (12 minutes of CPU time, once)")
         return 77
     chosen = [case for case in cases if len(sys.argv) < 2 or re.search(sys.argv[1], case.__name__)]
-    cluster = Cluster(**options)
+    cluster = make_cluster(**options)
     failed = 0
     try:
         cluster.start()

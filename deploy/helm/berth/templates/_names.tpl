@@ -21,6 +21,7 @@
 {{- $args := list "serve" "--backend" "kubernetes" "--data" "/var/lib/berth" "--config" "/etc/berth/cluster.yaml" "--port" "6380" -}}
 {{- $args = concat $args (list "--job-namespace" (include "berth.jobNamespaceFlag" .)) -}}
 {{- with .Values.topologyLabels }}{{ $args = concat $args (list "--topology-labels" (join "," .)) }}{{ end -}}
+{{- with .Values.pullWait }}{{ $args = concat $args (list "--pull-wait" .) }}{{ end -}}
 {{- if .Values.tls.secretName -}}
 {{- $args = concat $args (list "--listen" "0.0.0.0" "--tls-cert" "/etc/berth-tls/tls.crt" "--tls-key" "/etc/berth-tls/tls.key") -}}
 {{- end -}}
