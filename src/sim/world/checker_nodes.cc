@@ -93,13 +93,16 @@ void Checker::on(const NodeStatusChanged& event) {
   NodeView& node = nodes_[event.node.index()];
   const bool fenced = event.why.starts_with("fenced by ");
   if (event.status == NodeStatus::kLost && node.status == NodeStatus::kUnknown && !fenced) {
-    require(event.removed || !many_are_silent(), "P5", "node " + node.spec.name + " is given up though many are silent at once");
+    require(event.removed || !many_are_silent(), "P5",
+            "node " + node.spec.name + " is given up though many are silent at once");
   }
   count_fleet(node, -1);
   set_status(event.node.index(), event.status);
   count_fleet(node, +1);
   count("node " + std::string(name_of(event.status)) +
-        (event.loss_deferred ? ", loss deferred" : event.removed ? ", removed" : ""));
+        (event.loss_deferred ? ", loss deferred"
+         : event.removed     ? ", removed"
+                             : ""));
   if (event.status != NodeStatus::kLost) return;
   for (const auto& [key, execution] : fleet_.executions()) {
     if (execution.phase == backend::Execution::Phase::kLive && fleet_.node_name(execution.node) == node.spec.name) {

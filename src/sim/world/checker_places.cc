@@ -121,9 +121,10 @@ void Checker::check_instance(const JobView& job, const TaskPlacement& placement,
 void Checker::check_countables(const NodeView& node, const TaskPlacement& placement, const std::string& where) {
   std::map<std::string, std::int64_t> takes;
   count_countables(takes, placement, +1);
-  for (const auto& [name, amount] : takes) {
+  for (const auto& taken : takes) {
+    const auto& [name, amount] = taken;
     const auto has = std::find_if(node.spec.countables.begin(), node.spec.countables.end(),
-                                  [&](const auto& one) { return one.first == name; });
+                                  [&](const auto& one) { return one.first == taken.first; });
     if (name == "pods" && has == node.spec.countables.end()) continue;
     if (has == node.spec.countables.end()) return breach("P1", where + ": the node has no " + name);
     std::int64_t used = node.counted.at(name);

@@ -273,12 +273,10 @@ void Simulation::change_foreign_use(Random& apart) {
   world_.fleet().set_foreign(name, std::move(use), world_.now());
 }
 
-// Faults that have random numbers of their own, so that lives without them are as they were.
 // A cloud takes a machine away; one of its name may be booted later.
-void Simulation::remove_a_node(Random& apart) {
-  world_.fleet().remove_node(apart.pick(node_names_), world_.now());
-}
+void Simulation::remove_a_node(Random& apart) { world_.fleet().remove_node(apart.pick(node_names_), world_.now()); }
 
+// Faults that have random numbers of their own, so that lives without them are as they were.
 void Simulation::break_apart() {
   if (!shape_.policies) return;
   if (Random apart(seed_ ^ (steps_ << 44U)); (has_foreign_use() || has_countables()) && apart.chance(200))
