@@ -1,6 +1,7 @@
 #include "control/node_contact.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "base/checked.h"
@@ -109,7 +110,15 @@ Timestamp review_deferred(Batch& batch, std::optional<Timestamp>& few_silent_sin
 void reconcile_removals(Batch& batch) {
   const std::set<NodeId> removals = batch.state().removals();
   for (const NodeId id : removals) {
-    if (batch.state().node(id).tenants.empty()) batch.emit(NodeRemoved{id});
+    if (!batch.state().node(id).tenants.empty()) continue;
+    const std::set<JobId> owners = batch.state().reservations();
+    for (const JobId owner : owners) {
+      const auto& places = batch.state().job(owner)->reservation->placements;
+      const auto is_there = [id](const TaskPlacement& one) { return one.node == id; };
+      if (std::any_of(places.begin(), places.end(), is_there))
+        batch.emit(ReservationDropped{owner, "one of its nodes is no more part of the fleet"});
+    }
+    batch.emit(NodeRemoved{id});
   }
 }
 

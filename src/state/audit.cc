@@ -192,6 +192,12 @@ std::optional<std::string> State::audit() const {
   if (by_status != nodes_by_status_ || deferred != deferred_losses_) return "the count of nodes by status differs";
   if (elastic != elastic_) return "the set of elastic jobs differs";
   if (reservations != reservations_) return "the set of jobs that places are held for differs";
+  for (const JobId id : reservations) {
+    for (const TaskPlacement& place : job(id)->reservation->placements) {
+      if (node(place.node).removed)
+        return "job " + std::to_string(id.value()) + ": its reservation names a removed node";
+    }
+  }
   if (nominated != nominated_) return "the set of nominated jobs differs";
   std::vector<std::pair<std::multiset<ClosedSpan>, std::int32_t>> closed(nodes_.size());
   for (const auto& [window_name, window] : maintenance_) {
