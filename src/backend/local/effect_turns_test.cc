@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <variant>
 #include <vector>
@@ -61,14 +62,40 @@ TEST_CASE("many jobs of one user are passed as the elements of an array are") {
   CHECK(drained(turns) == Told{"start 1", "start 10", "start 2", "start 11", "start 3", "start 4"});
 }
 
-TEST_CASE("stops go before starts, but not before the start of their own task") {
+TEST_CASE("stops go before starts, and take a start of their own task away") {
   EffectTurns turns;
-  turns.push(start_of(1, "alice"));
-  turns.push(start_of(2, "alice"));
+  for (const std::uint64_t job : {1U, 2U, 3U, 4U}) turns.push(start_of(job, "alice"));
   turns.push(KillTask{{JobId(2), 1, 0, 1}, "n1", 0});
+  turns.push(SignalTask{{JobId(3), 1, 0, 1}, "n1", 15, StopCause::kUser});
   turns.push(KillTask{{JobId(9), 1, 0, 1}, "n1", 0});
   turns.push(ForgetTask{{JobId(9), 1, 0, 1}, "n1"});
-  CHECK(drained(turns) == Told{"stop 9", "forget 9", "start 1", "start 2", "stop 2"});
+  CHECK(drained(turns) == Told{"stop 2", "signal 3", "stop 9", "forget 9", "start 1", "start 4"});
+}
+
+TEST_CASE("a signal of a user goes right behind the start that waits") {
+  EffectTurns turns;
+  for (const std::uint64_t job : {1U, 2U, 3U}) turns.push(start_of(job, "alice"));
+  turns.push(SignalTask{{JobId(2), 1, 0, 1}, "n1", 10, {}});
+  CHECK(drained(turns) == Told{"start 1", "start 2", "signal 2", "start 3"});
+}
+
+TEST_CASE("a task that is told to start again starts once, also where it has ended meanwhile") {
+  EffectTurns turns;
+  for (int time = 0; time < 2; ++time) {
+    for (const std::uint64_t job : {1U, 2U}) turns.push(start_of(job, "alice"));
+  }
+  CHECK(std::get<StartTask>(*turns.pop()).key.job == JobId(1));
+  turns.push(start_of(1, "alice"));  // it is told after the first one was taken
+  turns.push(ForgetTask{{JobId(1), 1, 0, 1}, "n1"});
+  CHECK(drained(turns) == Told{"forget 1", "start 2"});
+}
+
+TEST_CASE("starts have their turn beside signals without end") {
+  EffectTurns turns;
+  turns.push(start_of(1, "alice"));
+  for (int i = 0; i < 100; ++i) turns.push(SignalTask{{JobId(9), 1, 0, 1}, "n1", 10, {}});
+  const Told all = drained(turns);
+  CHECK(std::find(all.begin(), all.end(), "start 1") - all.begin() == 16);
 }
 
 TEST_CASE("tasks of one job start in their order") {

@@ -132,6 +132,11 @@ class LocalBackend final : public Backend {
     if (effects.empty() && has_effects_) return;
     {
       const std::lock_guard lock(mutex_);
+      if (!has_effects_) {
+        for (const Effect& effect : effects) {
+          if (const auto* start = std::get_if<StartTask>(&effect)) in_force_.insert(executor_key(start->key));
+        }
+      }
       queue_.insert(queue_.end(), effects.begin(), effects.end());
       has_effects_ = true;
     }
@@ -216,17 +221,15 @@ class LocalBackend final : public Backend {
       came.swap(queue_);
       first = has_effects_ && !settled_;
     }
-    if (first) settle(came);
+    if (first) settle();
     for (Effect& effect : came) turns_.push(std::move(effect));
   }
 
   // Ends the tasks that the executor has adopted and the first effects do not start. One whose exit the log has already
   // is among them: it is only forgotten.
-  void settle(const std::deque<Effect>& first) {
+  void settle() {
     settled_ = true;
-    for (const Effect& effect : first) {
-      if (const auto* start = std::get_if<StartTask>(&effect)) unknown_.erase(executor_key(start->key));
-    }
+    for (const executor::TaskKey& key : in_force_) unknown_.erase(key);
     for (const executor::TaskKey& key : former_tasks_) unknown_.erase(key);
     for (const executor::TaskKey& key : unknown_) {
       if (executor_->kill(key, 0)) ++unknown_ended_;
@@ -253,6 +256,7 @@ class LocalBackend final : public Backend {
   void tell(const executor::Exited& exited) {
     if (unknown_.erase(exited.key) > 0) {
       [[maybe_unused]] const auto gone = executor_->forget(exited.key);
+      if (const auto start = held_.extract(exited.key)) on(start.mapped());
       return;
     }
     TaskExited event = exit_event(exited);
@@ -297,6 +301,10 @@ class LocalBackend final : public Backend {
   void on(const StartTask& wanted) {
     StartTask start = wanted;
     const executor::TaskKey key = executor_key(start.key);
+    if (unknown_.contains(key)) {  // an older log numbers its jobs as the one did that had started this task
+      held_.insert_or_assign(key, wanted);
+      return;
+    }
     if (former_tasks_.contains(key) && !knows(key)) {
       refuse(start.key, ExitReason::kNodeLost, "its node is gone: this machine is node " + options_.node.name);
       return;
@@ -351,10 +359,20 @@ class LocalBackend final : public Backend {
       refuse(start.key, ExitReason::kStartFailed, started.error().message, refused ? kNodeShortCode : 1);
     }
   }
+  // Returns true, and tells of its end, if the task is stopped and has not begun (EffectTurns).
+  bool ends_before_its_start(const TaskKey& key) {
+    const executor::TaskKey known = executor_key(key);
+    if (held_.erase(known) == 0 && knows(known)) return false;
+    refuse(key, ExitReason::kKilled, "it was stopped before it began", 137);
+    return true;
+  }
+
   void on(const SignalTask& signal) {
+    if (signal.cause && ends_before_its_start(signal.key)) return;
     [[maybe_unused]] const auto sent = executor_->signal(executor_key(signal.key), signal.signal);
   }
   void on(const KillTask& kill) {
+    if (ends_before_its_start(kill.key)) return;
     [[maybe_unused]] const auto sent = executor_->kill(executor_key(kill.key), kill.grace_ms);
   }
   void on(const ForgetTask& forget) { [[maybe_unused]] const auto gone = executor_->forget(executor_key(forget.key)); }
@@ -365,6 +383,8 @@ class LocalBackend final : public Backend {
   // Tasks that the executor knew at the start and the log does not; until settled_: all that it knew. Nothing is told
   // of them, and nothing at all before settled_.
   std::set<executor::TaskKey> unknown_;
+  std::map<executor::TaskKey, StartTask> held_;  // they wait for the end of an unknown task of the same key
+  std::set<executor::TaskKey> in_force_;         // the tasks that the first effects start
   bool settled_ = false;
   std::atomic<std::size_t> unknown_ended_{0};
   std::atomic<bool> has_effects_{false};
