@@ -274,20 +274,11 @@ class Daemon::Impl {
     return options_.config ? check_place(machine_.node, *options_.config) : Result<void>();
   }
 
-  // Those of which the cluster is to say what has become of them.
-  static std::map<std::string, std::string> nodes_in(const state::State& state) {
-    std::map<std::string, std::string> known;
-    for (const state::NodeState& node : state.nodes()) {
-      if (node.status != NodeStatus::kLost) known[node.spec.name] = node.spec.machine;
-    }
-    return known;
-  }
   Result<void> make_backend(const state::State& state) {
     if (options_.kubernetes) {
       auto made = make_kubernetes_backend(
           *options_.kubernetes, (options_.config ? *options_.config : state.config()).topology_levels,
-          std::move(credentials_), options_.data_dir, nodes_in(state), [this] { return clock_.now(); },
-          end_for_lost_lease);
+          std::move(credentials_), options_.data_dir, state, [this] { return clock_.now(); }, end_for_lost_lease);
       if (!made) return made.error();
       backend_ = std::move(*made);
       return {};

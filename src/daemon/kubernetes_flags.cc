@@ -108,7 +108,7 @@ Result<backend::Credentials> read_credentials(const KubernetesFlags& flags) {
 
 Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
     const KubernetesFlags& flags, std::vector<std::string> levels, backend::Credentials credentials,
-    const std::string& data_dir, std::map<std::string, std::string> nodes, std::function<Timestamp()> now,
+    const std::string& data_dir, const state::State& state, std::function<Timestamp()> now,
     std::function<void(const Error&)> end_process) {
   auto labels = read_topology_labels(flags.topology_labels);
   if (!labels) return labels.error();
@@ -129,7 +129,10 @@ Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
   auto own = backend::read_job_namespace(flags.job_namespace);
   if (!own) return own.error();
   options.cluster.own = std::move(*own);
-  for (auto& [name, machine] : nodes) options.cluster.nodes.push_back({name, std::move(machine)});
+  for (const state::NodeState& node : state.nodes()) {
+    if (node.removed || state.removals().contains(node.id)) continue;
+    options.cluster.nodes.push_back({node.spec.name, node.spec.machine, node.status == NodeStatus::kLost});
+  }
   const auto volumes = read_wait("--volume-wait", flags.volume_wait);
   if (!volumes) return volumes.error();
   options.cluster.volume_wait_s = *volumes;

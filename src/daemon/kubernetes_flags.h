@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "backend/kubernetes/credentials.h"
 #include "base/result.h"
 #include "base/timestamp.h"
+#include "state/state.h"
 
 namespace berth::daemon {
 
@@ -41,12 +41,12 @@ Result<std::int64_t> read_wait(const std::string& name, const std::string& flag)
 // Reads the credentials that the flags name and checks the rest of them. Touches no network.
 Result<backend::Credentials> read_credentials(const KubernetesFlags& flags);
 
-// `levels`: names of the levels of the topology, outermost first. `nodes`: names of those that the state holds, and
-// their machines. `end_process`: see KubernetesOptions. The identity of the Lease is that of the data directory on this
+// `levels`: names of the levels of the topology, outermost first. `state`: its nodes are looked for in the
+// cluster. `end_process`: see KubernetesOptions. The identity of the Lease is that of the data directory on this
 // host.
 Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
     const KubernetesFlags& flags, std::vector<std::string> levels, backend::Credentials credentials,
-    const std::string& data_dir, std::map<std::string, std::string> nodes, std::function<Timestamp()> now,
+    const std::string& data_dir, const state::State& state, std::function<Timestamp()> now,
     std::function<void(const Error&)> end_process);
 
 }  // namespace berth::daemon

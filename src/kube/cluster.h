@@ -92,6 +92,7 @@ struct Request {
 struct KnownNode {
   std::string name;
   std::string machine;
+  bool lost = false;
 };
 
 struct Options {
@@ -105,7 +106,7 @@ struct Options {
   std::vector<std::string> devices = {};   // resources that count as GPUs besides NVIDIA's (device.h)
   std::string log = {};                    // id of the log; pods that are bound by another are foreign
   OwnPods own = {};
-  std::vector<KnownNode> nodes = {};  // those that are not lost
+  std::vector<KnownNode> nodes = {};  // those of the fleet, also lost ones
   Waits waits = {};
 };
 

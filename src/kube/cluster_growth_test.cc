@@ -13,6 +13,7 @@ namespace {
 struct Growth : KubernetesWorld {
   Kind kind;
   int pods = 0;
+  boost::json::object labels = {};
 
   explicit Growth(Kind of, int least) : kind(of) {
     server.add_namespace("team", "ads");
@@ -39,6 +40,7 @@ struct Growth : KubernetesWorld {
       if (kind == Kind::kVolcanoPodGroup) metadata["annotations"] = {{"scheduling.k8s.io/group-name", "pg"}};
       if (kind == Kind::kKaiPodGroup) metadata["annotations"] = {{"pod-group-name", "pg"}};
       if (kind == Kind::kCoschedulingPodGroup) metadata["labels"].as_object()["scheduling.x-k8s.io/pod-group"] = "pg";
+      for (const auto& [key, value] : labels) metadata["labels"].as_object()[key] = value;
       server.put(Kind::kPod, std::move(pod));
     }
     work(5);
@@ -105,6 +107,31 @@ TEST_CASE("pods that run or have succeeded count for the least size of what is a
   for (const char* pod : {"team/p0", "team/p1"}) world.server.end(pod, 0);
   world.work(5);
   world.add_pods(1);
+  CHECK_EQ(world.bound(), 4);
+}
+
+TEST_CASE("pods of a JobSet that name a PodGroup are a gang of that, whatever roles they have in the JobSet") {
+  Growth world(Kind::kPodGroup, 4);
+  world.labels = {{"jobset.sigs.k8s.io/jobset-name", "js"},
+                  {"jobset.sigs.k8s.io/replicatedjob-name", "workers"},
+                  {"jobset.sigs.k8s.io/job-index", "0"}};
+  world.add_nodes(5);
+  world.add_pods(5);
+  world.work(5);
+  CHECK_EQ(world.bound(), 5);
+}
+
+TEST_CASE("a gang that waits is given up where a pod of it is deleted, though pods beyond it run") {
+  Growth world(Kind::kVolcanoPodGroup, 4);
+  world.add_nodes(3);
+  world.add_pods(4);
+  CHECK_EQ(world.bound(), 0);
+  world.server.remove(Kind::kPod, "team/p0");
+  world.add_nodes(1);
+  world.work(200);
+  CHECK_EQ(world.bound(), 0);
+  world.add_pods(1);
+  world.work(10);
   CHECK_EQ(world.bound(), 4);
 }
 

@@ -126,6 +126,7 @@ class Cluster::Impl {
     bool marked = false;  // its pod says that it is disrupted
     std::int64_t grace_s = 0;
     Timestamp delete_asked = Timestamp::never();
+    std::optional<PodEnd> given_up;  // it is deleted, and this is its end
     std::optional<TaskExited> exit;
     Timestamp exit_told;
     std::map<std::string, Timestamp> selected_at;  // ids of claims: when the node was last written into them
@@ -220,6 +221,8 @@ class Cluster::Impl {
   void owner_gone(const std::string& id);
   std::string group_of_member(const Membership& member, std::int32_t& size, std::string& name) const;
   void rank(Pod& pod) const;
+  static const std::string& role_in_owner(const Pod& pod);
+  bool is_there_for_its_owner(const Pod& pod) const;
   const Workload* growing_owner(const Pod& pod) const;
   std::map<std::string, std::int64_t> lacks_of(const Workload& workload, const std::string& owner) const;
   std::int64_t needed_by(const Group& group, const Pod& pod) const;
@@ -292,7 +295,7 @@ class Cluster::Impl {
   bool may_be(const Pod& pod, const Task& task) const;
   Pod* pod_for(const TaskKey& key, const Task& task);
   void follow(const std::string& uid, Pod& pod);
-  void exit_task(const TaskKey& key, Task& task, const PodEnd& end);
+  void exit_task(const TaskKey& key, Task& task, const PodEnd& seen);
   void bind_answered(const TaskKey& key, Task& task, int status, std::string_view body);
   void look_answered(const TaskKey& key, Task& task, int status, std::string_view body);
   void mark_answered(const TaskKey& key, Task& task, int status, std::string_view body);

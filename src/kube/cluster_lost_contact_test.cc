@@ -110,6 +110,36 @@ TEST_CASE(
   CHECK_EQ(world.charged_gpus(), 24);
 }
 
+TEST_CASE("a PodGroup whose controller makes new pods is replaced as a whole, and not torn into single jobs") {
+  LostContact world(7);
+  boost::json::object group{{"metadata", {{"namespace", "team"}, {"name", "pg"}}}, {"spec", {{"minMember", 3}}}};
+  world.server.put(Kind::kVolcanoPodGroup, group);
+  const auto add_pod = [&](const std::string& name) {
+    boost::json::object pod = StandInServer::pod_of("team", name, 8);
+    auto& metadata = pod["metadata"].as_object();
+    metadata["annotations"] = {{"scheduling.k8s.io/group-name", "pg"}};
+    metadata["ownerReferences"] = boost::json::array{boost::json::object{
+        {"apiVersion", "example.com/v1"}, {"kind", "Trainer"}, {"name", "t"}, {"uid", "t"}, {"controller", true}}};
+    world.server.put(Kind::kPod, std::move(pod));
+  };
+  for (const char* name : {"p0", "p1", "p2"}) add_pod(name);
+  world.work(5);
+  REQUIRE_EQ(world.places(), "n1 n2 n3 ");
+  world.lose(1);
+  boost::json::object leaves = world.server.pod("team/p0");
+  leaves["metadata"].as_object()["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  world.server.put(Kind::kPod, std::move(leaves));
+  add_pod("p3");
+  world.work(5);
+  CHECK_EQ(world.places(), "- ");  // the others are deleted with their job, and the new one is no gang of three
+  for (const char* name : {"p4", "p5"}) add_pod(name);
+  world.work(10);
+  CHECK_EQ(world.places(), "n4 n5 n6 ");
+  int live = 0;
+  world.state.jobs().for_each([&](const state::JobState& job) { live += job.attempt && job.id != JobId(1) ? 1 : 0; });
+  CHECK_EQ(live, 1);
+}
+
 TEST_CASE("a gang whose node comes back before new pods are made goes on") {
   LostContact world(3);
   world.server.replaces_leaving = false;

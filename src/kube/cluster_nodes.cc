@@ -26,8 +26,10 @@ void Cluster::Impl::observe_node(const boost::json::object& object, bool deleted
   if (read->notes != node.object.notes) {
     for (const std::string& note : read->notes) warn("node " + shown(id, 80) + ": " + note);
   }
-  if (!node.object.uid.empty() && node.object.uid != read->uid && node.is_known)  // another machine of this name
+  if (!node.object.uid.empty() && node.object.uid != read->uid && node.is_known) {  // another machine of this name
     tell_status(id, node, NodeStatus::kLost, "its Node object was replaced");
+    node.registered.reset();
+  }
   node.object = std::move(*read);
   update_node(id, node);
 }
@@ -43,20 +45,23 @@ void Cluster::Impl::node_gone(const std::string& name) {
 
 // Reports what has become of a node while berth was away.
 void Cluster::Impl::tell_of_known_node(const KnownNode& known) {
-  const auto tell = [&](NodeStatus status, const std::string& why, bool removed = false) {
-    command(ReportNodeStatus{known.name, status, why, removed});
-  };
   const auto found = nodes_.find(known.name);
   if (found == nodes_.end()) {
-    if (!unread_nodes_.contains(known.name)) tell(NodeStatus::kLost, "its Node object was deleted", true);
+    if (!unread_nodes_.contains(known.name))
+      command(ReportNodeStatus{known.name, NodeStatus::kLost, "its Node object was deleted", true});
     return;
   }
   Node& node = found->second;
   const NodeObject& now = node.object;
+  if (known.lost) {
+    node.status = NodeStatus::kLost;
+    return;
+  }
   if (!known.machine.empty() && known.machine != now.uid)
-    return tell(NodeStatus::kLost, "its Node object was replaced");
-  if (now.out_of_service) return tell(NodeStatus::kLost, "it is tainted node.kubernetes.io/out-of-service");
+    return tell_status(known.name, node, NodeStatus::kLost, "its Node object was replaced");
   node.is_known = true;  // it may be deleted or replaced before it is ready
+  if (now.out_of_service)
+    return tell_status(known.name, node, NodeStatus::kLost, "it is tainted node.kubernetes.io/out-of-service");
   if (!now.ready) tell_status(known.name, node, NodeStatus::kUnknown, now.why);
 }
 

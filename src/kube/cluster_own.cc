@@ -134,12 +134,14 @@ void Cluster::Impl::tick_own(const TaskKey& key, Task& task) {
   create(key, task);
 }
 
-// A pull may fail for a while. What is tried in vain for longer than that is a failed start; its pod is deleted when
-// that is durable. A pod that berth has made has all its parts, so what the kubelet will not even try fails sooner;
-// a pod of others may get its Secret later.
+// A pull may fail for a while. What is tried in vain for longer than that is a failed start: its pod is deleted, and
+// when it is gone, so that its kubelet has its devices back, the task has ended. A pod that berth has made has all its
+// parts, so what the kubelet will not even try fails sooner; a pod of others may get its Secret later. Of a node out of
+// contact nobody knows whether the container starts.
 void Cluster::Impl::watch_stuck(Pod& pod) {
   const std::string& why = pod.object.stuck;
-  if (why.empty() || !pod.assigned) {
+  const auto node = nodes_.find(pod.object.node);
+  if (why.empty() || !pod.assigned || node == nodes_.end() || !node->second.object.ready) {
     pod.stuck_since = Timestamp::never();
     return;
   }
@@ -153,7 +155,9 @@ void Cluster::Impl::watch_stuck(Pod& pod) {
   send_event({"v1", "Pod", object.name_space, object.name, object.uid}, "StartGivenUp",
              "it is deleted, as its container has not started for " + std::to_string((now_ - pod.stuck_since) / 1000) +
                  " s and others wait for its place: " + why);
-  exit_task(task->first, task->second, {ExitReason::kStartFailed, 1, "its container does not start: " + why});
+  task->second.given_up = PodEnd{ExitReason::kStartFailed, 1, "its container does not start: " + why};
+  task->second.marked = true;  // a failure of its own, which its controller is to count
+  stop(task->first, 1, false);
 }
 
 // Deletes the pods that have ended, whose end is durable, and that are too old or too many. Until then their logs are

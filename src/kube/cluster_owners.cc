@@ -115,6 +115,21 @@ void Cluster::Impl::owner_gone(const std::string& id) {
   }
 }
 
+// Returns the role of the pod in the object that its group is of. A PodGroup knows no roles, whatever made its pods.
+const std::string& Cluster::Impl::role_in_owner(const Pod& pod) {
+  static const std::string kNone;
+  return pod.owner_group == pod.object.member.owner ? pod.object.member.role : kNone;
+}
+
+// Returns true if the pod counts for the least size of its growing owner: it runs, or is about to, and stays. What was
+// given up, and what is being deleted on a node out of contact, counts no more.
+bool Cluster::Impl::is_there_for_its_owner(const Pod& pod) const {
+  if (pod.object.phase == PodPhase::kSucceeded) return true;
+  if (!pod.assigned || pod.object.leaving || pod.object.node.empty() || is_over(pod.object)) return false;
+  const auto group = groups_.find(pod.group);
+  return group == groups_.end() || !group->second.former.contains(pod.assigned->job);
+}
+
 // Returns the owner of the pod if pods beyond its gang are jobs of their own; else null.
 const Workload* Cluster::Impl::growing_owner(const Pod& pod) const {
   const auto owner = owners_.find(pod.owner_group);
@@ -131,8 +146,7 @@ std::map<std::string, std::int64_t> Cluster::Impl::lacks_of(const Workload& work
   if (pods == by_owner_.end()) return lacks;
   for (const std::string& uid : pods->second) {
     const Pod& pod = pods_.at(uid);
-    const bool runs = pod.assigned && !pod.object.node.empty() && !is_over(pod.object);
-    if (runs || pod.object.phase == PodPhase::kSucceeded) --lacks[pod.object.member.role];
+    if (is_there_for_its_owner(pod)) --lacks[role_in_owner(pod)];
   }
   return lacks;
 }
@@ -160,7 +174,7 @@ std::vector<Cluster::Impl::Pod*> Cluster::Impl::gang_of(const std::string& group
     split_off(waiting);
     return {};
   }
-  std::erase_if(waiting, [&](const Pod* pod) { return lacks[pod->object.member.role]-- <= 0; });
+  std::erase_if(waiting, [&](const Pod* pod) { return lacks[role_in_owner(*pod)]-- <= 0; });
   return std::all_of(lacks.begin(), lacks.end(), is_there) ? waiting : std::vector<Pod*>();
 }
 

@@ -302,8 +302,9 @@ void Cluster::Impl::follow(const std::string& uid, Pod& pod) {
   }
 }
 
-void Cluster::Impl::exit_task(const TaskKey& key, Task& task, const PodEnd& end) {
+void Cluster::Impl::exit_task(const TaskKey& key, Task& task, const PodEnd& seen) {
   if (task.phase == TaskPhase::kExited) return;
+  const PodEnd end = task.given_up.value_or(seen);
   task.phase = TaskPhase::kExited;
   withdraw_refusal(task);
   waiting_tasks_.erase(key);

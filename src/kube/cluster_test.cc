@@ -143,6 +143,24 @@ TEST_CASE("a bound pod whose container does not start gives its places back afte
   }
 }
 
+TEST_CASE("a pod on a node out of contact keeps its places, whatever was last heard of its container") {
+  Options options;
+  options.pull_wait_s = 100;
+  Fixture api(std::move(options));
+  api.pod("a", 2);
+  api.settle();
+  api.start(task(1), "n2", 2);
+  const std::string uid = api.uid_of("a");
+  api.pods_.at(uid)["status"] = ApiStandIn::json(
+      R"({"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"ImagePullBackOff"}}}]})");
+  api.show(uid);
+  api.nodes_["n2"]["status"].as_object()["conditions"] = boost::json::parse(R"([{"type":"Ready","status":"Unknown"}])");
+  api.list();
+  api.pass(300);
+  CHECK_FALSE(api.exit_of(task(1)));
+  CHECK(api.pods_.contains(uid));
+}
+
 TEST_CASE("a pod that does not save its work has the grace of its queue, whatever its own is") {
   Fixture api;
   api.pod("a", 1, "", R"("terminationGracePeriodSeconds":86400)");
@@ -439,6 +457,29 @@ TEST_CASE("a node that is not ready is unknown; one that is deleted or out of se
   api.nodes_.erase("n1");
   api.list();  // lost already, and only now no more part of the cluster
   CHECK(api.removed == std::set<std::string>{"n1", "n2"});
+}
+
+TEST_CASE("a node that was lost before the start is told to be removed when its object is deleted") {
+  Options options;
+  options.nodes = {{"off", "node-off", true}, {"gone", "x", true}};
+  ApiStandIn api(options);
+  api.node("off", 8, R"({"taints":[{"key":"node.kubernetes.io/out-of-service","effect":"NoExecute"}]})");
+  api.restart();
+  CHECK(api.removed == std::set<std::string>{"gone"});
+  api.nodes_.erase("off");
+  api.list();
+  CHECK(api.removed == std::set<std::string>{"gone", "off"});
+}
+
+TEST_CASE("a node that was replaced by one that is not ready is lost, and removed when that is deleted") {
+  Fixture api;
+  api.nodes_["n1"]["metadata"].as_object()["uid"] = "another";
+  api.nodes_["n1"]["status"].as_object()["conditions"] = boost::json::parse(R"([{"type":"Ready","status":"Unknown"}])");
+  api.list();
+  CHECK_EQ(api.status.at("n1"), NodeStatus::kLost);
+  api.nodes_.erase("n1");
+  api.list();
+  CHECK(api.removed == std::set<std::string>{"n1"});
 }
 
 TEST_CASE("a cordoned node is tainted") {

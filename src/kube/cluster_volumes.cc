@@ -231,7 +231,9 @@ bool Cluster::Impl::is_short(const Group& group) {
     if (!pod.object.wish.owner_kind.empty()) return false;
     pods.push_back(&pod);
   }
-  return !pods.empty() && static_cast<std::int64_t>(pods.size()) < needed_by(group, *pods.front());
+  if (pods.empty()) return false;
+  const std::int64_t asked = group.tasks > 0 ? static_cast<std::int64_t>(group.tasks) : needed_by(group, *pods.front());
+  return static_cast<std::int64_t>(pods.size()) < asked;
 }
 
 void Cluster::Impl::settle_gangs() {

@@ -193,11 +193,13 @@ PodEnd end_of(const json::object& pod, PodPhase phase) {
 
 // Returns why a container of a pending pod does not start, if it is more than that it takes a while.
 std::string stuck_of(const json::object& pod) {
-  for (const json::object* container : objects_at(pod, {"status", "containerStatuses"})) {
-    const std::string why = text_at(*container, {"state", "waiting", "reason"});
-    if (why.empty() || why == "ContainerCreating" || why == "PodInitializing") continue;
-    // The image's name comes up to three times before what its registry says.
-    return shown(why + ": " + text_at(*container, {"state", "waiting", "message"}), 600);
+  for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+    for (const json::object* container : objects_at(pod, {"status", list})) {
+      const std::string why = text_at(*container, {"state", "waiting", "reason"});
+      if (why.empty() || why == "ContainerCreating" || why == "PodInitializing") continue;
+      // The image's name comes up to three times before what its registry says.
+      return shown(why + ": " + text_at(*container, {"state", "waiting", "message"}), 600);
+    }
   }
   // The kubelet mounts before it makes the sandbox, and pulls after that.
   for (const json::object* condition : objects_at(pod, {"status", "conditions"})) {

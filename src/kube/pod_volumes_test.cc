@@ -78,6 +78,13 @@ TEST_CASE("a pod whose volumes never come is stuck; one that pulls its image is 
   };
   CHECK_NE(stuck_with("False").find("volumes, Secrets or network"), std::string::npos);
   CHECK_EQ(stuck_with("True"), "");
+  const auto waiting = [](const char* reason) {
+    return boost::json::array{boost::json::object{{"state", {{"waiting", {{"reason", reason}}}}}}};
+  };
+  pod["status"] = boost::json::object{{"phase", "Pending"},
+                                      {"initContainerStatuses", waiting("ImagePullBackOff")},
+                                      {"containerStatuses", waiting("PodInitializing")}};
+  CHECK(read_pod(pod, "berth").value().stuck.starts_with("ImagePullBackOff"));
 }
 
 }  // namespace berth::kube

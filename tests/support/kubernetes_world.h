@@ -88,7 +88,8 @@ struct KubernetesWorld {
     lists.clear();
     options.nodes.clear();
     for (const state::NodeState& node : state.nodes()) {
-      if (node.status != NodeStatus::kLost) options.nodes.push_back({node.spec.name, node.spec.machine});
+      if (node.removed || state.removals().contains(node.id)) continue;
+      options.nodes.push_back({node.spec.name, node.spec.machine, node.status == NodeStatus::kLost});
     }
     cluster = Cluster(options);
     memory = {};
