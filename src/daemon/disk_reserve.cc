@@ -87,8 +87,11 @@ std::uint64_t log_cost(const Command& command) {
   event.spec = submitted->spec;
   record.event = std::move(event);
   const std::uint64_t document = store::to_record(record, 0).payload.size();
-  const auto elements = static_cast<std::uint64_t>(std::clamp(submitted->spec.array_size, 0, kMaxArraySize));
-  return (document + kBytesOfAJob) * (elements + 1);
+  const JobSpec& spec = submitted->spec;
+  const bool has_replicas = spec.kind == JobKind::kService && spec.groups.size() == 1;
+  const auto elements = std::clamp(spec.array_size, 0, kMaxArraySize);
+  const auto replicas = has_replicas ? std::clamp<std::int64_t>(spec.groups.front().count, 0, kMaxTasksPerJob) : 0;
+  return (document + kBytesOfAJob) * (static_cast<std::uint64_t>(elements) + static_cast<std::uint64_t>(replicas) + 1);
 }
 
 }  // namespace berth::daemon

@@ -93,7 +93,7 @@ void DaemonService::submit(const Origin& by, Command command, std::function<void
   const std::uint64_t bytes = by.empty() ? 0 : log_cost(command);
   if (auto ok = take_of_day(by.subject, bytes); !ok) return answer(ok.error());
   const auto told = [this, subject = by.subject, bytes, answer](Result<control::Reply> reply) {
-    if (!reply) give_back(subject, bytes);  // it wrote nothing
+    if (!reply || reply->repeated || reply->unchanged || reply->stale) give_back(subject, bytes);  // it wrote nothing
     answer(std::move(reply));
   };
   if (inbox_.put({std::move(command), told, false, by})) return;

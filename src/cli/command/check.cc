@@ -82,7 +82,13 @@ void check_job(CheckedFile& file) {
   file.job = std::move(read.value);
   file.mistakes = std::move(read.mistakes);
   if (!file.job || !file.mistakes.empty()) return;
-  for (const Error& one : check_job_alone(*file.job)) file.mistakes.push_back(placed(file.tree, one.message));
+  JobSpec filled = *file.job;
+  for (TaskGroup& group : filled.groups) {
+    // The server takes the image of the queue, and counts the GPUs of a MIG profile, before it looks.
+    if (group.image.empty() && group.command.empty()) group.image = "default";
+    if (!group.request.mig_profile.empty() && group.request.gpus == 0) group.request.gpus = 1;
+  }
+  for (const Error& one : check_job_alone(filled)) file.mistakes.push_back(placed(file.tree, one.message));
 }
 
 // The server looks the time zones up.
