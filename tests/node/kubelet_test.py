@@ -259,9 +259,8 @@ def an_image_that_cannot_be_pulled_is_told(cluster, kubeconfig):
 CASES = [a_pod_runs_and_its_exit_and_its_log_are_told, a_gang_runs_on_two_kubelets, devices_of_each_kind_are_given,
          a_borrower_saves_gives_back_and_goes_on, a_device_that_is_taken_away_is_not_used,
          adapters_of_the_network_limit_what_starts, a_kubelet_that_stops_and_starts_keeps_its_pods,
-         an_image_that_cannot_be_pulled_is_told]
-# A job that a kubelet refuses ends as start-failed today. Named on the command line, these are run.
-TO_COME = [a_gang_that_a_device_plugin_refuses_starts_elsewhere, a_gang_whose_devices_cannot_be_aligned_starts_elsewhere]
+         an_image_that_cannot_be_pulled_is_told, a_gang_that_a_device_plugin_refuses_starts_elsewhere,
+         a_gang_whose_devices_cannot_be_aligned_starts_elsewhere]
 
 
 def skipped():
@@ -279,4 +278,4 @@ if __name__ == "__main__":
         print(f"SKIPPED: {reason}")
         sys.exit(77)
     alone.enter()
-    sys.exit(main(CASES + TO_COME * (len(sys.argv) > 1), NodeCluster))
+    sys.exit(main(CASES, NodeCluster))
