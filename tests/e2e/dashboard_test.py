@@ -116,18 +116,22 @@ class Prometheus:
                 {"job_name": "berth", "authorization": {"type": "Bearer", "credentials_file": token},
                  "static_configs": [{"targets": [f"127.0.0.1:{server.port}"]}]}]}, file)
         program = os.path.join(debian.fetched(["prometheus"], alone=True), "usr/bin/prometheus")
-        with open(os.path.join(directory, "prometheus.log"), "w") as log:
+        self.log = os.path.join(directory, "prometheus.log")
+        with open(self.log, "w") as log:
             self.process = subprocess.Popen(
                 [program, f"--config.file={config}", f"--storage.tsdb.path={directory}/tsdb", f"--web.listen-address=127.0.0.1:{self.port}",
                  f"--web.console.templates={directory}", f"--web.console.libraries={directory}"], stdout=log, stderr=log)
 
     def ask(self, expression):
         """The values of an instant query; empty before Prometheus answers."""
+        assert self.process.poll() is None, f"Prometheus has ended, see {self.log}"
         try:
             url = f"http://127.0.0.1:{self.port}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
             with urllib.request.urlopen(url, timeout=stretched(10)) as answer:
                 told = json.load(answer)
         except urllib.error.HTTPError as refused:
+            if refused.code == 503:  # it listens before it is ready
+                return []
             raise AssertionError(f"{expression}: {refused.read().decode()}") from None
         except OSError:
             return []
@@ -152,7 +156,11 @@ class World:
             file.write("count=8\nutilisation=40\n")
         self.server = Server(self.directory, config, gpus=None, flags=["--sample-gpus-ms", "50"])
         assert self.server.start({"BERTH_NVML_PATH": LIBRARY, "BERTH_FAKE_NVML": os.path.join(self.directory, "nvml")}), self.server.tail()
-        self.prometheus = Prometheus(self.directory, self.server)
+        try:
+            self.prometheus = Prometheus(self.directory, self.server)
+        except Exception:
+            self.server.stop()
+            raise
 
     def submit(self, body):
         return self.server.ask("POST", "/v1/jobs", body)["id"]
