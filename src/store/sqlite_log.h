@@ -51,6 +51,9 @@ class SqliteLog : public Log {
   Result<void> truncate_before(std::uint64_t seq) override;
   Counters counters() const override;
 
+  // Returns the hash of a record that is kept, or of the last one that was dropped. Error kNotFound: there is none.
+  Result<Hash> hash_at(std::uint64_t seq) const { return reader_->hash_at(seq); }
+
   // Warnings of the opening for an operator: the end of the log could not be compared with `head`.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
