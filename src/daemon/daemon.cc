@@ -43,9 +43,9 @@
 #include "daemon/socket_peer.h"
 #include "daemon/tls_watch.h"
 #include "daemon/token_uses.h"
+#include "daemon/verify.h"
 #include "daemon/version.h"
 #include "executor/machine_lock.h"
-#include "identity/own_keys.h"
 #include "store/sqlite_log.h"
 
 namespace berth::daemon {
@@ -53,12 +53,6 @@ namespace berth::daemon {
 namespace {
 
 constexpr std::chrono::milliseconds kStopGrace{2000};
-
-// The error of a log that cannot be served, with what to do where it is damaged.
-Error error_of_log(Error error) {
-  if (error.code == ErrorCode::kCorrupt) error.message += ". Restore a backup (docs/store.md)";
-  return error;
-}
 
 // Ends the process as soon as damage is found: nothing may be built on a damaged log.
 [[noreturn]] void end_for_damage(const std::string& data_dir, const Error& damage) {
@@ -529,73 +523,5 @@ const std::string& Daemon::socket() const { return impl_->socket(); }
 const std::vector<std::string>& Daemon::notes() const { return impl_->notes(); }
 api::Service& Daemon::service() { return impl_->service(); }
 void Daemon::stop() { impl_->stop(); }
-
-namespace {
-
-Result<VerifyReport> verify_log(const std::string& data_dir) {
-  auto log = store::SqliteLog::open_read_only(data_dir);
-  if (!log) return log.error();
-  auto chain = store::verify_chain(**log, {});
-  if (!chain) return chain.error();
-  if (auto foreign = (*log)->check_foreign(); !foreign) return foreign.error();
-  if (auto pages = (*log)->check_pages(); !pages) {
-    return Error{pages.error().code, pages.error().message + "; yet every record (" + std::to_string(chain->first_seq) +
-                                         " to " + std::to_string(chain->last_seq) +
-                                         ") and history row can be read and is sound"};
-  }
-  if (auto history = store::verify_history(**log, {}); !history) return history.error();
-  auto checkpoint = (*log)->load_checkpoint();
-  if (!checkpoint) return checkpoint.error();
-  VerifyReport report;
-  report.records = chain->records;
-  report.first_seq = chain->first_seq;
-  report.last_seq = chain->last_seq;
-  report.history_rows = chain->history_rows;
-  report.from_genesis = chain->first_seq == 1;
-  report.warnings = (*log)->warnings();
-  Snapshot folded;
-  Seq from = chain->first_seq;
-  if (!report.from_genesis) {
-    if (!*checkpoint)
-      return Error{ErrorCode::kCorrupt, "old events are cut off and there is no checkpoint to begin from"};
-    auto loaded = load_snapshot((*checkpoint)->bytes);
-    if (!loaded) return loaded.error();
-    folded = std::move(*loaded);
-    from = (*checkpoint)->seq + 1;
-  }
-  std::optional<Error> differs;
-  auto replayed = replay(**log, from, [&](std::vector<EventRecord> events) {
-    for (const EventRecord& event : events) {
-      folded.state.apply(event);
-      folded.meter.apply(event);
-      if (report.from_genesis && *checkpoint && event.seq == (*checkpoint)->seq) {
-        report.checkpoint_compared = true;
-        if (save_snapshot(folded.state, folded.meter) != (*checkpoint)->bytes) {
-          differs = Error{ErrorCode::kCorrupt, "the checkpoint at event " + std::to_string(event.seq) +
-                                                   " is not the state that the log folds to"};
-        }
-      }
-    }
-  });
-  if (!replayed) return replayed.error();
-  if (differs) return *differs;
-  if (auto wrong = folded.state.audit())
-    return Error{ErrorCode::kCorrupt, "the recomputed state is inconsistent: " + *wrong};
-  report.jobs = folded.state.jobs().size();
-  report.state_digest = folded.state.digest();
-  return report;
-}
-
-}  // namespace
-
-Result<VerifyReport> verify_directory(const std::string& data_dir) {
-  auto report = verify_log(data_dir);
-  if (!report) return error_of_log(report.error());
-  if (auto keys = identity::OwnKeys::check(data_dir + "/signing-keys.json"); !keys) {
-    if (keys.error().code == ErrorCode::kCorrupt) return keys.error();
-    report->warnings.push_back(keys.error().message);  // another user's server may have it
-  }
-  return report;
-}
 
 }  // namespace berth::daemon

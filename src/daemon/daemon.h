@@ -72,19 +72,4 @@ class Daemon {
   std::unique_ptr<Impl> impl_;
 };
 
-struct VerifyReport {
-  std::uint64_t records = 0;
-  std::uint64_t first_seq = 0;
-  std::uint64_t last_seq = 0;
-  std::uint64_t jobs = 0;
-  std::uint64_t history_rows = 0;
-  std::uint64_t state_digest = 0;
-  bool from_genesis = false;  // the whole state was recomputed from the first event
-  std::vector<std::string> warnings;
-  bool checkpoint_compared = false;  // a checkpoint was found equal to the recomputed state
-};
-
-// Checks every hash of a log and recomputes the state. The error names the sequence number that is wrong.
-Result<VerifyReport> verify_directory(const std::string& data_dir);
-
 }  // namespace berth::daemon

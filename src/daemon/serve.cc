@@ -21,6 +21,7 @@
 #include "api/service.h"
 #include "daemon/daemon.h"
 #include "daemon/exit_code.h"
+#include "daemon/verify.h"
 #include "identity/issuer.h"
 #include "model/command.h"
 #include "model/document/config_document.h"

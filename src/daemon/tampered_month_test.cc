@@ -6,8 +6,8 @@
 
 #include "control/hand_driven_fleet.h"
 #include "daemon/billing_desk.h"
-#include "daemon/daemon.h"
 #include "daemon/history_codec.h"
+#include "daemon/verify.h"
 #include "store/database_edit.h"
 #include "store/event_codec.h"
 #include "store/sqlite_log.h"

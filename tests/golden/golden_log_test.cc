@@ -9,8 +9,8 @@
 #include <fstream>
 #include <set>
 
-#include "daemon/daemon.h"
 #include "daemon/history_codec.h"
+#include "daemon/verify.h"
 #include "golden/facts.h"
 #include "store/sqlite_log.h"
 #include "store/temporary_directory.h"
