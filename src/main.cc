@@ -6,6 +6,7 @@
 #include "api/page/page.h"
 #include "base/large_pages.h"
 #include "cli/cli_main.h"
+#include "daemon/backup_command.h"
 #include "daemon/serve.h"
 #include "executor/supervise.h"
 #include "sim/simulate/simulate_main.h"
@@ -17,6 +18,8 @@ int main(int argc, char** argv) {
   if (command == "serve") return berth::daemon::serve_main(argc - 1, argv + 1, berth::api::built_page());
   if (command == "dev") return berth::daemon::dev_main(argc - 1, argv + 1, berth::api::built_page());
   if (command == "verify") return berth::daemon::verify_main(argc - 1, argv + 1);
+  if (command == "backup") return berth::daemon::backup_main(argc - 1, argv + 1);
+  if (command == "restore") return berth::daemon::restore_main(argc - 1, argv + 1);
   if (command == "simulate") return berth::sim::simulate_main(std::vector<std::string_view>(argv + 2, argv + argc));
   return berth::cli::cli_main(argc, argv);
 }

@@ -848,6 +848,12 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve", "--volume-wait", "TIME", "how long a gang keeps its places while volumes are made"},
     ElsewhereFlag{"serve", "--pull-wait", "TIME", "how long a pod keeps its places while its image cannot be pulled"},
     ElsewhereFlag{"serve", "--job-namespace", "NAMESPACE", "where the pods of submitted jobs are made"},
+    ElsewhereFlag{"backup", "--drill", "BACKUP", "restore this backup beside it, prove it, and remove it again"},
+    ElsewhereFlag{"restore", "--at", "SEQ|TIME", "the last event to keep, or a time"},
+    ElsewhereFlag{"restore", "--beside", "DATA_DIR", "say also what this data directory has and the restored one not"},
+    ElsewhereFlag{"restore", "--dry-run", nullptr, "only say what would be restored and forgotten"},
+    ElsewhereFlag{"restore", "--yes", nullptr, "forget what is said to be forgotten"},
+    ElsewhereFlag{"backup restore", "-o,--output", "FORMAT", "table or json"},
     ElsewhereFlag{"scenario", "--rewrite", nullptr, "put what happens into the files, instead of comparing"},
 };
 
@@ -885,6 +891,10 @@ void Declarations::declare_elsewhere() {
   elsewhere(servers, "serve", "The control plane: berth serve --config FILE --data DIR",
             "berth serve --config cluster.yaml --data /var/lib/berth");
   elsewhere(servers, "verify", "Check a whole event log and recompute its state", "berth verify /var/lib/berth");
+  elsewhere(servers, "backup", "Copy the log of a data directory, check the copy, and try out restores",
+            "berth backup /var/lib/berth /backup/berth-monday");
+  elsewhere(servers, "restore", "Make a data directory of a backup, as of its end or an earlier event, with proof",
+            "berth restore /backup/berth-monday /var/lib/berth-new --at 2026-11-21T08:15:30Z --dry-run");
   elsewhere(servers, "supervise", "The supervisor of one task (started by berth itself)",
             "berth supervise /var/lib/berth/run/tasks/17.1.0.0");
 }
