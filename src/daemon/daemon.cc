@@ -196,10 +196,12 @@ class Daemon::Impl {
     log_check_.start();
     budgets_ = std::make_unique<BudgetWatch>(*reader_, service_->billing_desk(), inbox_, clock_);
     retention_ = std::make_unique<Retention>(options_.data_dir, *log_, options_.keep_finished, clock_);
+    if (backups_) backups_->start();
     return {};
   }
 
   void stop() {
+    if (backups_) backups_->stop();
     retention_.reset();
     budgets_.reset();
     tls_watch_.reset();
@@ -423,8 +425,11 @@ class Daemon::Impl {
     facts.warnings = notes_;
     facts.log_end_known = log_->warnings().empty();
     audit_desk_ = std::make_unique<AuditDesk>(inbox_, clock_);
+    if (!options_.backups.to.empty())
+      backups_ = std::make_unique<BackupSchedule>(options_.data_dir, options_.backups, clock_);
     service_ = std::make_unique<DaemonService>(inbox_, *reader_, *log_, *backend_, log_check_, clock_, *audit_desk_,
-                                               sampler_.get(), *identities_, std::move(facts), options_.day_limit);
+                                               sampler_.get(), *identities_, std::move(facts), options_.day_limit,
+                                               backups_.get());
     gatekeeper_ = std::make_unique<Gatekeeper>(options_.rate_limit, options_.address_rate_limit, clock_);
     http::ServerOptions server_options;
     server_options.address = options_.listen_address;
@@ -500,6 +505,7 @@ class Daemon::Impl {
   std::unique_ptr<GpuUtilizationSampler> sampler_;
   std::unique_ptr<Gatekeeper> gatekeeper_;
   std::unique_ptr<AuditDesk> audit_desk_;
+  std::unique_ptr<BackupSchedule> backups_;  // null: the server makes none
   std::unique_ptr<DaemonService> service_;
   std::unique_ptr<BudgetWatch> budgets_;
   std::unique_ptr<IssuerDoor> issuers_;  // null: no issuer is configured

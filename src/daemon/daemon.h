@@ -12,6 +12,7 @@
 #include "api/service.h"
 #include "backend/local/task_users.h"
 #include "base/result.h"
+#include "daemon/backup_schedule.h"
 #include "daemon/kubernetes_flags.h"
 #include "daemon/node_flags.h"
 #include "daemon/retention.h"
@@ -38,6 +39,7 @@ struct DaemonOptions {
   policy::RateLimit address_rate_limit = {100, 1000};  // of each address, where nobody is proved
   std::uint64_t day_limit = std::uint64_t{4} << 30U;  // bytes of the log that a subject may write in a day; 0: no limit
   KeepFinished keep_finished;                         // how long output and checkpoints of finished jobs are kept
+  BackupFlags backups;                                // made by the server itself
   std::int64_t max_downtime_s = 7 * 86'400;  // a wall clock that is further ahead after a reboot is not believed
   std::uint16_t port = 0;                    // 0: a free one
   std::string url;                           // of this server, as others reach it; empty: the address it serves on

@@ -34,6 +34,7 @@ namespace {
 constexpr int kExitUsage = 2;
 constexpr std::size_t kMostConfigBytes = 1 << 20;
 constexpr std::int64_t kLongestKeepS = std::int64_t{36'525} * 86'400;
+constexpr std::int64_t kShortestBackupS = 60;
 constexpr std::int64_t kLargestKeepMib = std::int64_t{1} << 40U;
 
 struct Flags {
@@ -46,6 +47,7 @@ struct Flags {
   std::string rate_limit = "500/2000";
   std::string address_rate_limit = "100/1000";
   std::string day_limit = "4GiB";
+  std::string backup_every = "24h";
   std::string ready_file;        // gets the URL once requests are served
   bool insecure_listen = false;  // a word of earlier releases
   bool stop_jobs = false;        // end all jobs, and serve nothing
@@ -184,6 +186,17 @@ void add_common_flags(CLI::App& app, Flags& flags) {
       ->type_name("SIZE")
       ->capture_default_str();
   app.add_option(
+         "--backup-to", flags.daemon.backups.to,
+         "Directory, on another disk, to which the server makes backups of its log (docs/store.md); default: none")
+      ->type_name("DIR");
+  app.add_option("--backup-every", flags.backup_every, "How often, as 1h or 7d; at least 1m")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app.add_option("--backup-keep", flags.daemon.backups.keep, "How many are kept; the oldest is removed after a new one")
+      ->check(CLI::Range(1, 10'000).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option(
          "--max-downtime", flags.max_downtime,
          "A wall clock that is further ahead of the last event at the start is not believed until it is confirmed")
       ->type_name("TIME")
@@ -291,6 +304,17 @@ Result<void> read_rate_limits(Flags& flags) {
   return {};
 }
 
+Result<void> read_backups(Flags& flags) {
+  const auto every = document::parse_duration_s(flags.backup_every);
+  if (!every) return invalid("--backup-every: " + every.error().message);
+  if (*every < kShortestBackupS || *every > kLongestKeepS) return invalid("--backup-every: give 1m to 100 years");
+  BackupFlags& backups = flags.daemon.backups;
+  backups.every_s = *every;
+  std::error_code ignored;
+  if (!backups.to.empty()) backups.to = std::filesystem::absolute(backups.to, ignored).string();
+  return {};
+}
+
 // Only this thread takes signals; they are blocked for all others.
 sigset_t block_signals() {
   sigset_t set;
@@ -365,6 +389,7 @@ int run(Flags& flags) {
   if (!keep) return report(keep.error());
   flags.daemon.keep_finished = *keep;
   if (auto limits = read_rate_limits(flags); !limits) return report(limits.error());
+  if (auto backups = read_backups(flags); !backups) return report(backups.error());
   const auto downtime = document::parse_duration_s(flags.max_downtime);
   if (!downtime) return report(invalid("--max-downtime: " + downtime.error().message));
   flags.daemon.max_downtime_s = std::min(*downtime, kLongestKeepS);

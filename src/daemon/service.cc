@@ -55,7 +55,7 @@ Result<api::PastJob> to_past_job(const store::HistoryRow& row) {
 DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
                              const LogCheck& log_check, ServerClock& clock, AuditDesk& audit_desk,
                              const GpuUtilizationSampler* sampler, api::JobIdentities& identities,
-                             api::ServerFacts facts, std::uint64_t bytes_a_day)
+                             api::ServerFacts facts, std::uint64_t bytes_a_day, const BackupSchedule* backups)
     : inbox_(inbox),
       reader_(reader),
       log_(log),
@@ -66,6 +66,7 @@ DaemonService::DaemonService(Inbox& inbox, Reader& reader, const store::Log& log
       sampler_(sampler),
       identities_(identities),
       facts_(std::move(facts)),
+      backups_(backups),
       day_limit_(bytes_a_day, kMostSubjectsOfDay),
       desk_(log),
       past_(log, *this) {}
@@ -396,11 +397,21 @@ void add_server(const api::ServerFacts& facts, telemetry::Exposition& out) {
                  "1 while the wall clock is so far off that it is not followed.", whole(facts.clock.followed ? 0 : 1));
 }
 
+void add_backups(const BackupSchedule::Status& backups, telemetry::Exposition& out) {
+  using telemetry::MetricType;
+  out.add_single("berth_backup_timestamp_seconds", MetricType::kGauge,
+                 "When the newest good backup of the server's schedule was made; 0 for none.",
+                 telemetry::Decimal{backups.last.value_or(Timestamp{}).ms, 3});
+  out.add_single("berth_backup_failures_total", MetricType::kCounter, "Backups of the schedule that failed.",
+                 telemetry::Decimal{static_cast<std::int64_t>(backups.failures), 0});
+}
+
 }  // namespace
 
 std::string DaemonService::metrics() {
   telemetry::Exposition out;
   add_server(facts(), out);
+  add_backups(backups_ == nullptr ? BackupSchedule::Status() : backups_->status(), out);
   reader_.read_metrics([&](state::State& state, const SchedulerMetrics& metrics) {
     explain::PendingReasons pending_reason(state, now(state), kClassesOfMetrics);
     add_gauges(api::View{state, now(state), std::ref(pending_reason), [this] { return measured(); }}, out);
@@ -422,6 +433,9 @@ api::ServerFacts DaemonService::facts() {
     if (std::count(facts.warnings.begin(), facts.warnings.end(), warning) == 0) {
       facts.warnings.push_back(std::move(warning));
     }
+  }
+  if (backups_ != nullptr) {
+    if (std::string failed = backups_->status().warning; !failed.empty()) facts.warnings.push_back(std::move(failed));
   }
   if (std::string unwatched = desk_.unwatched(); !unwatched.empty()) facts.warnings.push_back(std::move(unwatched));
   const ServerClock::Status clock = clock_.status();

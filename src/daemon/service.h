@@ -10,6 +10,7 @@
 #include "api/service.h"
 #include "backend/backend.h"
 #include "daemon/audit_desk.h"
+#include "daemon/backup_schedule.h"
 #include "daemon/billing_desk.h"
 #include "daemon/change_limit.h"
 #include "daemon/gpu_utilization_sampler.h"
@@ -29,7 +30,7 @@ class DaemonService final : public api::Service {
   DaemonService(Inbox& inbox, Reader& reader, const store::Log& log, backend::Backend& backend,
                 const LogCheck& log_check, ServerClock& clock, AuditDesk& audit_desk,
                 const GpuUtilizationSampler* sampler, api::JobIdentities& identities, api::ServerFacts facts,
-                std::uint64_t bytes_a_day);
+                std::uint64_t bytes_a_day, const BackupSchedule* backups);
 
   void submit(const Origin& by, Command command, std::function<void(Result<control::Reply>)> answer) override;
   void note_denial(const AccessDenied& denied) override { audit_desk_.denied(denied); }
@@ -79,6 +80,7 @@ class DaemonService final : public api::Service {
   const GpuUtilizationSampler* sampler_;  // null if utilization is not measured
   api::JobIdentities& identities_;
   api::ServerFacts facts_;
+  const BackupSchedule* backups_;  // null: the server makes none
   ChangeLimit change_limit_;
   std::mutex day_mutex_;  // guards the next one
   policy::DayLimit day_limit_;
