@@ -298,6 +298,9 @@ class Daemon::Impl {
     local.former = former_nodes(state, machine_.node);
     local.data_dir = options_.data_dir;
     if (directory_lock_) local.server = machine_.node.machine;
+    const auto log = id_of_directory(options_.data_dir);
+    if (!log) return log.error();
+    local.log = *log;
     local.supervisor = options_.supervisor;
     if (auto ok = open_to_tasks(config); !ok) return ok;
     if (std::string note = users_.note(); !note.empty()) notes_.push_back(std::move(note));

@@ -24,6 +24,7 @@
 #include "executor/user_directory.h"
 #include "model/exit_code.h"
 
+#include "model/volume_directory.h"
 namespace berth::backend {
 
 namespace {
@@ -91,10 +92,11 @@ Result<void> check_mounts(const StartTask& start) {
   return {};
 }
 
-void add_mounts(const StartTask& start, executor::TaskLaunch& launch) {
+void add_mounts(const StartTask& start, std::string_view log, executor::TaskLaunch& launch) {
   for (const TaskVolume& one : start.volumes)
-    launch.mounts.push_back({one.volume.source, one.beneath, one.path, one.read_only});
-  for (const TaskSecret& one : start.secrets) launch.secrets.push_back({one.path, one.secret.files});
+    launch.mounts.push_back(
+        {one.volume.source, directory_in_volume(one, start.key.job, log), one.path, one.read_only, one.volume.name});
+  for (const TaskSecret& one : start.secrets) launch.secrets.push_back({one.path, one.secret.files, one.secret.name});
   launch.shm_mib = start.shm_mib;
 }
 
@@ -332,7 +334,7 @@ class LocalBackend final : public Backend {
     launch.argv = start.command;
     if (options_.job_variables) launch.env = options_.job_variables(start.key);
     launch.env.insert(launch.env.end(), start.env.begin(), start.env.end());
-    add_mounts(start, launch);
+    add_mounts(start, options_.log, launch);
     if (!saves_in_volume(start)) launch.env.emplace_back("BERTH_CHECKPOINT_DIR", checkpoints);
     launch.rank_env.assign(start.ranks.begin(), start.ranks.end());
     launch.workdir = start.workdir;
