@@ -99,6 +99,20 @@ TEST_CASE("mounts: places lie apart, and directories in volumes do not lead out 
   CHECK_NE(fleet.refusal(spec).find("name the volume, too"), std::string::npos);
 }
 
+TEST_CASE("mounts: shm is no larger than the memory of a task, as it counts as that") {
+  MountFleet fleet;
+  JobSpec spec = HandDrivenFleet::job("a", 1);
+  spec.shm_mib = 65;
+  spec.groups[0].request.memory_mib = 0;
+  CHECK_EQ(fleet.refusal(spec), "accepted");
+  spec.groups[0].request.memory_mib = 65;
+  CHECK_EQ(fleet.refusal(spec), "accepted");
+  spec.groups[0].request.memory_mib = 64;
+  CHECK_EQ(fleet.refusal(spec),
+           "shm (65 MiB) is more than the memory of a task (64 MiB), as which it counts; ask for "
+           "more memory or less shm");
+}
+
 TEST_CASE("mounts: a task is told what its queue has when it starts, and its variables") {
   MountFleet fleet;
   JobSpec spec = mounting({{"data", "/data"}, {"scratch", "/s", true}});
