@@ -82,7 +82,14 @@ bool saves_in_volume(const StartTask& start) {
 }
 
 // Says what the task mounts that this machine cannot.
-Result<void> check_mounts(const StartTask& start) {
+Error shared_uid_error() {
+  return {
+      ErrorCode::kUnsupported,
+      "a secret would be no secret here: this server runs tasks of several users as one account (--task-user), which "
+      "reads what all of them have; leave the secret out, or serve without --task-user"};
+}
+
+Result<void> check_mounts(const StartTask& start, const TaskUsers& users) {
   if (!start.cannot_start.empty()) return invalid(start.cannot_start);
   for (const TaskVolume& one : start.volumes) {
     if (one.volume.kind != VolumeKind::kHostPath)
@@ -90,6 +97,11 @@ Result<void> check_mounts(const StartTask& start) {
                      ", which a machine does not have");
   }
   return {};
+  for (const TaskSecret& one : start.secrets) {
+    if (one.secret.files.empty())
+      return invalid("secret '" + one.secret.name + "' has no files: for a machine any more");
+  }
+  if (!start.secrets.empty() && users.shares_uid(start.user)) return shared_uid_error();
 }
 
 void add_mounts(const StartTask& start, std::string_view log, executor::TaskLaunch& launch) {
@@ -124,6 +136,7 @@ class LocalBackend final : public Backend {
 
   Result<void> check(const JobSpec& job) const override {
     if (!job.has_mounts() || ::geteuid() == 0) return {};
+    if (!job.secrets.empty() && options_.users.shares_uid(job.user)) return shared_uid_error();
     return Error{ErrorCode::kUnsupported,
                  "mounts, secrets, shm, outputs and checkpoint.volume need a server that is root, as it makes a mount "
                  "namespace for each task; this one is not; leave them out"};
@@ -319,7 +332,7 @@ class LocalBackend final : public Backend {
       refuse(start.key, ExitReason::kStartFailed, "this machine runs no containers, and the task has an image");
       return;
     }
-    if (auto possible = knows(key) ? Result<void>() : check_mounts(start); !possible) {
+    if (auto possible = knows(key) ? Result<void>() : check_mounts(start, options_.users); !possible) {
       refuse(start.key, ExitReason::kStartFailed, possible.error().message);
       return;
     }
