@@ -18,13 +18,14 @@
 
 #include "backend/local/effect_turns.h"
 #include "backend/local/master_port.h"
+#include "backend/local/open_volumes.h"
 #include "executor/cgroup.h"
 #include "executor/executor.h"
 #include "executor/task_log.h"
 #include "executor/user_directory.h"
 #include "model/exit_code.h"
-
 #include "model/volume_directory.h"
+
 namespace berth::backend {
 
 namespace {
@@ -81,7 +82,6 @@ bool saves_in_volume(const StartTask& start) {
                      [](const TaskVolume& one) { return one.path == kCheckpointMount; });
 }
 
-// Says what the task mounts that this machine cannot.
 Error shared_uid_error() {
   return {
       ErrorCode::kUnsupported,
@@ -89,6 +89,7 @@ Error shared_uid_error() {
       "reads what all of them have; leave the secret out, or serve without --task-user"};
 }
 
+// Says what the task mounts that this machine cannot.
 Result<void> check_mounts(const StartTask& start, const TaskUsers& users) {
   if (!start.cannot_start.empty()) return invalid(start.cannot_start);
   for (const TaskVolume& one : start.volumes) {
@@ -96,12 +97,12 @@ Result<void> check_mounts(const StartTask& start, const TaskUsers& users) {
       return invalid("volume '" + one.volume.name + "' is of kind " + std::string(name_of(one.volume.kind)) +
                      ", which a machine does not have");
   }
-  return {};
   for (const TaskSecret& one : start.secrets) {
     if (one.secret.files.empty())
       return invalid("secret '" + one.secret.name + "' has no files: for a machine any more");
   }
   if (!start.secrets.empty() && users.shares_uid(start.user)) return shared_uid_error();
+  return {};
 }
 
 void add_mounts(const StartTask& start, std::string_view log, executor::TaskLaunch& launch) {
@@ -135,8 +136,8 @@ class LocalBackend final : public Backend {
   }
 
   Result<void> check(const JobSpec& job) const override {
-    if (!job.has_mounts() || ::geteuid() == 0) return {};
     if (!job.secrets.empty() && options_.users.shares_uid(job.user)) return shared_uid_error();
+    if (!job.has_mounts() || ::geteuid() == 0) return {};
     return Error{ErrorCode::kUnsupported,
                  "mounts, secrets, shm, outputs and checkpoint.volume need a server that is root, as it makes a mount "
                  "namespace for each task; this one is not; leave them out"};
@@ -169,6 +170,11 @@ class LocalBackend final : public Backend {
     thread_.join();
     ::close(wake_);
     executor_.reset();
+  }
+
+  // A server that is not root mounts nothing.
+  std::vector<std::string> warnings_of(const ClusterConfig& config) const override {
+    return ::geteuid() == 0 ? warnings_of_open_volumes(config) : std::vector<std::string>();
   }
 
   std::vector<std::string> warnings() const override {
