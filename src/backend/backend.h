@@ -87,6 +87,8 @@ class Backend {
   virtual void show_queues(std::vector<QueueSummary> /*queues*/) {}
   virtual void stop() = 0;  // stops the reports; tasks run on
   virtual std::vector<std::string> warnings() const = 0;
+  // Says what of a configuration does less here than it seems to. Any thread may call it.
+  virtual std::vector<std::string> warnings_of(const ClusterConfig& /*config*/) const { return {}; }
 };
 
 }  // namespace berth::backend

@@ -378,6 +378,7 @@ void Ledger::on(const NodeStatusChanged& event) {
 
 void Ledger::on(const NodeRemoved& event) {
   change_node(event.node, [](Node& node) {
+    node.cordoned = false;
     for (Gpu& gpu : node.gpus) gpu.capacity = 0;
   });
 }

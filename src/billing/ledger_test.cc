@@ -122,6 +122,21 @@ TEST_CASE("cordoned nodes are drained, and what runs there stays used") {
   CHECK_EQ(story.ledger.fleet().at(0).burst, 1 * kGpuS);
 }
 
+TEST_CASE("a node that was removed counts no more, and is not cordoned when it joins again") {
+  LedgerStory story;
+  story.add_node(0, 0, 4);
+  story.at(0, NodeCordoned{NodeId(0), true, true, "op", "", {}});
+  story.at(0, NodeStatusChanged{NodeId(0), NodeStatus::kLost, "", false, true});
+  story.at(1000, NodeRemoved{NodeId(0)});
+  story.ledger.advance(Timestamp{2000});
+  CHECK_EQ(story.ledger.fleet().at(0).failed, 4 * kGpuS);
+  CHECK_EQ(story.ledger.fleet().at(0).drained, 0);
+  story.add_node(2000, 0, 4);
+  story.ledger.advance(Timestamp{3000});
+  CHECK_EQ(story.ledger.fleet().at(0).failed, 4 * kGpuS);
+  CHECK_EQ(story.ledger.fleet().at(0).drained, 0);
+}
+
 TEST_CASE("a guarantee that is set by command is held from then on, and the former one from its end on") {
   LedgerStory story;
   story.configure(0, {{"a", 4}});

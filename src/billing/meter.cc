@@ -13,12 +13,11 @@ constexpr std::uint32_t kFormat = 1;
 
 // The events that change usage.
 template <class T>
-concept Metered =
-    std::is_same_v<T, NodeRegistered> || std::is_same_v<T, NodeStatusChanged> || std::is_same_v<T, NodeRemoved> ||
-    std::is_same_v<T, GpuHealthChanged> || std::is_same_v<T, ForeignUseChanged> || std::is_same_v<T, JobSubmitted> ||
-    std::is_same_v<T, AttemptStarted> || std::is_same_v<T, AttemptGrown> || std::is_same_v<T, ChargePromoted> ||
-    std::is_same_v<T, AttemptEnded> || std::is_same_v<T, JobFinished> || std::is_same_v<T, AttemptShrunk> ||
-    std::is_same_v<T, ClusterConfigured>;
+concept Metered = std::is_same_v<T, NodeRegistered> || std::is_same_v<T, NodeStatusChanged> ||
+    std::is_same_v<T, NodeRemoved> || std::is_same_v<T, GpuHealthChanged> || std::is_same_v<T, ForeignUseChanged> ||
+    std::is_same_v<T, JobSubmitted> || std::is_same_v<T, AttemptStarted> || std::is_same_v<T, AttemptGrown> ||
+    std::is_same_v<T, ChargePromoted> || std::is_same_v<T, AttemptEnded> || std::is_same_v<T, JobFinished> ||
+    std::is_same_v<T, AttemptShrunk> || std::is_same_v<T, ClusterConfigured>;
 
 Rates gpus(std::int64_t milli) { return {milli, 0, 0}; }
 

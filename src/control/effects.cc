@@ -110,10 +110,10 @@ std::vector<std::string> torchrun_of(const JobState& job, std::uint32_t index, s
           "5"};
 }
 
-// A directory of the job's own has its id in it. A stated one is shared by nothing but the elements of an array and the
-// replicas of a service, which get a directory each.
-std::string directory_of(const JobState& job, const VolumePlace& place) {
-  if (place.path.empty()) return "job-" + std::to_string(job.id.value());
+// Without a stated path it lies in the directory that the job has in the volume: `checkpoint` or `outputs`. A stated
+// one is shared by nothing but the elements of an array and the replicas of a service, which get a directory each.
+std::string directory_of(const JobState& job, const VolumePlace& place, std::string_view at) {
+  if (place.path.empty()) return std::string(at.substr(at.rfind('/') + 1));
   return place.path + (job.parent.valid() ? "/" + std::to_string(job.index) : "");
 }
 
@@ -125,7 +125,7 @@ void add_place(const State& state, const JobState& job, const VolumePlace& place
     start.cannot_start = "volume '" + place.volume + "' is no longer one that its queue may write";
     return;
   }
-  start.volumes.push_back({*volume, directory_of(job, place), std::string(at), false});
+  start.volumes.push_back({*volume, directory_of(job, place, at), std::string(at), false, place.path.empty()});
   start.env.emplace_back(variable, at);
 }
 

@@ -33,6 +33,7 @@ class MountCheck {
     check_place("checkpoint", spec_.checkpoint.place);
     check_place("outputs", spec_.outputs);
     if (spec_.shm_mib < 0 || spec_.shm_mib > kMaxShmMib) tell("shm must be between 1MiB and 16TiB");
+    check_shm();
     return std::move(errors_);
   }
 
@@ -67,6 +68,15 @@ class MountCheck {
                     "' lie in one another; give each mount a place of its own");
     }
     taken_.push_back(path);
+  }
+
+  void check_shm() {
+    for (const TaskGroup& group : spec_.groups) {
+      const std::int64_t memory_mib = group.request.memory_mib;
+      if (memory_mib > 0 && spec_.shm_mib > memory_mib)
+        return tell("shm (" + std::to_string(spec_.shm_mib) + " MiB) is more than the memory of a task (" +
+                    std::to_string(memory_mib) + " MiB), as which it counts; ask for more memory or less shm");
+    }
   }
 
   void check_secrets_differ() {

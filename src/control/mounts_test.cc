@@ -8,6 +8,7 @@
 #include "control/hand_driven_fleet.h"
 #include "control/iteration.h"
 #include "control/validate.h"
+#include "model/volume_directory.h"
 
 namespace berth::control {
 namespace {
@@ -98,6 +99,20 @@ TEST_CASE("mounts: places lie apart, and directories in volumes do not lead out 
   CHECK_NE(fleet.refusal(spec).find("name the volume, too"), std::string::npos);
 }
 
+TEST_CASE("mounts: shm is no larger than the memory of a task, as it counts as that") {
+  MountFleet fleet;
+  JobSpec spec = HandDrivenFleet::job("a", 1);
+  spec.shm_mib = 65;
+  spec.groups[0].request.memory_mib = 0;
+  CHECK_EQ(fleet.refusal(spec), "accepted");
+  spec.groups[0].request.memory_mib = 65;
+  CHECK_EQ(fleet.refusal(spec), "accepted");
+  spec.groups[0].request.memory_mib = 64;
+  CHECK_EQ(fleet.refusal(spec),
+           "shm (65 MiB) is more than the memory of a task (64 MiB), as which it counts; ask for "
+           "more memory or less shm");
+}
+
 TEST_CASE("mounts: a task is told what its queue has when it starts, and its variables") {
   MountFleet fleet;
   JobSpec spec = mounting({{"data", "/data"}, {"scratch", "/s", true}});
@@ -111,8 +126,14 @@ TEST_CASE("mounts: a task is told what its queue has when it starts, and its var
   CHECK(start.volumes[0].read_only);  // as the configuration says
   CHECK(start.volumes[1].read_only);
   CHECK_EQ(start.volumes[2].path, kCheckpointMount);
-  CHECK_EQ(start.volumes[2].beneath, "job-" + std::to_string(start.key.job.value()));
-  CHECK_EQ(start.volumes[3].beneath, "out");
+  const auto directory = [&](std::size_t i, const char* log) {
+    return directory_in_volume(start.volumes[i], start.key.job, log);
+  };
+  CHECK_EQ(directory(0, "log"), "");
+  CHECK_EQ(directory(2, "log"),
+           "job-" + mark_of_log("log") + "-" + std::to_string(start.key.job.value()) + "/checkpoint");
+  CHECK_NE(directory(2, "log"), directory(2, "another log"));  // which has a job of this id, too
+  CHECK_EQ(directory(3, "log"), "out");
   CHECK_EQ(start.secrets[0].path, "/berth/secrets/hf");
   CHECK_EQ(start.shm_mib, 64);
   CHECK_EQ(value_of(start, "BERTH_CHECKPOINT_DIR"), "/berth/checkpoint");

@@ -25,8 +25,8 @@ namespace berth::control {
 // the whole gang ends.
 void scale_down_after_loss(Batch& batch, const state::JobState& job, std::uint32_t lost);
 
-// Declares the node lost: all its tasks exit. `removed`: it is no more part of the fleet (reconcile_removals). Requires:
-// nothing runs on the node any more.
+// Declares the node lost: all its tasks exit. `removed`: it is no more part of the fleet (reconcile_removals).
+// Requires: nothing runs on the node any more.
 void declare_lost(Batch& batch, const state::NodeState& node, const std::string& why, bool removed = false);
 
 // Handles the report of a backend that the node is dead. The node is declared lost, or later by review_deferred if

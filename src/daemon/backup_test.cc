@@ -8,10 +8,12 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "billing/invoice.h"  // before meter.h: else its enumerators shadow constants of series.h
 #include "control/hand_driven_fleet.h"
+#include "daemon/backup_schedule.h"
 #include "daemon/history_codec.h"
 #include "daemon/snapshot.h"
 #include "store/database_edit.h"
@@ -346,6 +348,25 @@ TEST_CASE("a drill proves a backup and leaves nothing behind; it refuses a damag
   store::write_file(fs::path(backup.path) / "token", "changed\n");
   CHECK(drill(backup.path).error().code == ErrorCode::kCorrupt);
   CHECK(entries_beside(directory) == 2);
+}
+
+TEST_CASE("a shelf keeps the newest backups, and removes an old one only after a new one was made") {
+  Directory directory;
+  const fs::path shelf_path = directory.beside("shelf");
+  const BackupShelf shelf(directory.path().string(), {.to = shelf_path.string(), .every_s = 60, .keep = 2});
+  CHECK(shelf.add(kMade, {}).error().code == ErrorCode::kNotFound);
+  fs::create_directory(shelf_path);
+  CHECK_FALSE(shelf.newest().has_value());
+  fs::create_directory(shelf_path / "backup-by-hand");
+  fs::create_directory(shelf_path / "backup-19700101T024640000Z.unfinished-AbCdEf");
+  for (int i = 0; i < 3; ++i) REQUIRE(shelf.add(kMade + i * 60'000, {}));
+  CHECK(shelf.newest() == kMade + 120'000);
+  CHECK_FALSE(shelf.add(kMade + 180'000, [] { return false; }));
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(shelf_path)) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  CHECK(names ==
+        std::vector<std::string>{"backup-19700101T024740000Z", "backup-19700101T024840000Z", "backup-by-hand"});
 }
 
 }  // namespace berth::daemon

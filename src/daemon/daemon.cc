@@ -192,6 +192,7 @@ class Daemon::Impl {
     measure();
     token_uses_ = std::make_unique<TokenUses>(options_.data_dir, reader_->access());
     if (auto served = serve(); !served) return served;
+    for (std::string& warning : service_->warn_of_config()) notes_.push_back(std::move(warning));
     if (options_.kubernetes) queue_desk_ = std::make_unique<QueueDesk>(*reader_, *backend_, clock_);
     log_check_.start();
     budgets_ = std::make_unique<BudgetWatch>(*reader_, service_->billing_desk(), inbox_, clock_);
@@ -293,6 +294,9 @@ class Daemon::Impl {
     local.node = machine_.node;
     local.former = former_nodes(state, machine_.node);
     local.data_dir = options_.data_dir;
+    const auto log = id_of_directory(options_.data_dir);
+    if (!log) return log.error();
+    local.log = *log;
     if (directory_lock_) local.server = machine_.node.machine;
     local.supervisor = options_.supervisor;
     if (auto ok = open_to_tasks(config); !ok) return ok;

@@ -57,8 +57,8 @@ class SchedulerMetrics {
     std::uint64_t started = 0;
     std::uint64_t restarts = 0;
     std::uint64_t out_of_memory = 0;  // tasks
-    Counts<Outcome> ended{};     // attempts
-    Counts<Outcome> finished{};  // jobs
+    Counts<Outcome> ended{};          // attempts
+    Counts<Outcome> finished{};       // jobs
     telemetry::Histogram wait_ms;
     telemetry::Histogram completion_ms;
   };

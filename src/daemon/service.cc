@@ -93,13 +93,30 @@ void DaemonService::submit(const Origin& by, Command command, std::function<void
   }
   const std::uint64_t bytes = by.empty() ? 0 : log_cost(command);
   if (auto ok = take_of_day(by.subject, bytes); !ok) return answer(ok.error());
-  const auto told = [this, subject = by.subject, bytes, answer](Result<control::Reply> reply) {
+  const auto* config = std::get_if<ApplyConfig>(&command);
+  auto warnings = config == nullptr ? std::vector<std::string>() : backend_.warnings_of(config->config);
+  const auto told = [this, subject = by.subject, bytes, answer, is_config = config != nullptr,
+                     warnings = std::move(warnings)](Result<control::Reply> reply) {
+    if (reply && is_config) keep_config_warnings(warnings);
     if (!reply || reply->repeated || reply->unchanged || reply->stale) give_back(subject, bytes);  // it wrote nothing
     answer(std::move(reply));
   };
   if (inbox_.put({std::move(command), told, false, by})) return;
   told(
       Error{ErrorCode::kUnavailable, "the server has too many requests waiting or is stopping; try again in a moment"});
+}
+
+void DaemonService::keep_config_warnings(std::vector<std::string> warnings) {
+  const std::lock_guard lock(config_mutex_);
+  config_warnings_ = std::move(warnings);
+}
+
+std::vector<std::string> DaemonService::warn_of_config() {
+  ClusterConfig config;
+  reader_.read([&](state::State& state, const billing::Meter&) { config = state.config(); });
+  auto warnings = backend_.warnings_of(config);
+  keep_config_warnings(warnings);
+  return warnings;
 }
 
 Result<void> DaemonService::take_of_day(const std::string& subject, std::uint64_t bytes) {
@@ -436,6 +453,10 @@ api::ServerFacts DaemonService::facts() {
   }
   if (backups_ != nullptr) {
     if (std::string failed = backups_->status().warning; !failed.empty()) facts.warnings.push_back(std::move(failed));
+  }
+  {
+    const std::lock_guard lock(config_mutex_);
+    facts.warnings.insert(facts.warnings.end(), config_warnings_.begin(), config_warnings_.end());
   }
   if (std::string unwatched = desk_.unwatched(); !unwatched.empty()) facts.warnings.push_back(std::move(unwatched));
   const ServerClock::Status clock = clock_.status();

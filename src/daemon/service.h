@@ -52,6 +52,8 @@ class DaemonService final : public api::Service {
   Result<std::vector<PriceMistake>> price_mistakes(const PriceBook& book) override;
   Result<MonthClosed> closing(const std::string& month) override;
   BillingDesk& billing_desk() { return desk_; }
+  // Returns what the backend warns of in the configuration in force, and shows it until another one is applied.
+  std::vector<std::string> warn_of_config();
   Result<std::vector<api::PastJob>> history(std::uint64_t before, std::size_t limit) override;
   Result<api::PastJob> past_job(JobId job) override;
   Result<std::vector<EventRecord>> events(Seq from, std::size_t limit) override;
@@ -68,6 +70,7 @@ class DaemonService final : public api::Service {
   Timestamp now(const state::State& state) { return std::max(state.now(), clock_.now()); }
   Result<void> take_of_day(const std::string& subject, std::uint64_t bytes);
   void give_back(const std::string& subject, std::uint64_t bytes);
+  void keep_config_warnings(std::vector<std::string> warnings);
   GpuUtilization measured() const { return sampler_ == nullptr ? GpuUtilization() : sampler_->of_last_hour(); }
 
   Inbox& inbox_;
@@ -84,6 +87,8 @@ class DaemonService final : public api::Service {
   ChangeLimit change_limit_;
   std::mutex day_mutex_;  // guards the next one
   policy::DayLimit day_limit_;
+  std::mutex config_mutex_;  // guards the next one
+  std::vector<std::string> config_warnings_;
   BillingDesk desk_;
   PastDesk past_;
 };

@@ -23,6 +23,10 @@ std::string identify(const std::string& path) {
 CheckpointWatch::CheckpointWatch(std::string directory, std::uint32_t attempt, std::optional<uid_t> owner)
     : path_(directory.empty() ? "" : directory + "/ack.json"), attempt_(attempt), owner_(owner) {}
 
+void CheckpointWatch::skip_present() {
+  if (!path_.empty()) seen_ = identify(path_);
+}
+
 std::optional<CheckpointAck> CheckpointWatch::look() {
   if (path_.empty()) return std::nullopt;
   const std::string now = identify(path_);

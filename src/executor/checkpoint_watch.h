@@ -17,6 +17,9 @@ class CheckpointWatch {
   // With `owner`, an ack that belongs to another user is a bad one: a task could link a foreign file there.
   CheckpointWatch(std::string directory, std::uint32_t attempt, std::optional<uid_t> owner = {});
 
+  // Passes over the ack that is there now. Another job may have left it in a directory of that job's choice.
+  void skip_present();
+
   // Returns the ack that was renamed into place since the last look, or nothing. Acks of earlier attempts are ignored.
   std::optional<CheckpointAck> look();
 

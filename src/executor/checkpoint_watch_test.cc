@@ -50,6 +50,18 @@ TEST_CASE_FIXTURE(ExecutorFixture,
   CHECK(watch.bad_acks() == 4);
 }
 
+TEST_CASE_FIXTURE(ExecutorFixture, "an acknowledgement that was there before the task is passed over") {
+  std::filesystem::create_directory(path("saved"));
+  std::ofstream(path("saved/ack.json")) << R"({"attempt": 1, "step": 90})";
+  CheckpointWatch watch(path("saved"), 1);
+  watch.skip_present();
+  CHECK_FALSE(watch.look().has_value());
+  std::ofstream(path("saved/ack.new")) << R"({"attempt": 1, "step": 90})";
+  std::filesystem::rename(path("saved/ack.new"), path("saved/ack.json"));
+  CHECK(watch.look().has_value());
+  CheckpointWatch("", 1).skip_present();
+}
+
 TEST_CASE_FIXTURE(ExecutorFixture, "a task's checkpoints are reported, the one before its exit too") {
   auto& executor = open();
   auto task = shell(1,

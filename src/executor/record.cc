@@ -70,29 +70,36 @@ TaskUser decode_user(const json::object& object) {
 void encode_view(const TaskLaunch& launch, json::object& object) {
   json::array mounts;
   for (const TaskMount& one : launch.mounts)
-    mounts.push_back(json::object{
-        {"source", one.source}, {"beneath", one.beneath}, {"target", one.target}, {"read_only", one.read_only}});
+    mounts.push_back(json::object{{"source", one.source},
+                                  {"beneath", one.beneath},
+                                  {"target", one.target},
+                                  {"read_only", one.read_only},
+                                  {"name", one.name}});
   json::array secrets;
   for (const TaskSecrets& one : launch.secrets)
-    secrets.push_back(json::object{{"target", one.target}, {"files", encode_environment(one.files)}});
+    secrets.push_back(
+        json::object{{"target", one.target}, {"files", encode_environment(one.files)}, {"name", one.name}});
   if (!mounts.empty()) object["mounts"] = std::move(mounts);
   if (!secrets.empty()) object["secrets"] = std::move(secrets);
   if (launch.shm_mib > 0) object["shm_mib"] = launch.shm_mib;
   if (!launch.checkpoint_mount.empty()) object["checkpoint_mount"] = launch.checkpoint_mount;
 }
 
+// An earlier release wrote none.
+std::string name_of_mount(const json::object& one) { return one.contains("name") ? string_at(one, "name") : ""; }
+
 void decode_view(const json::object& object, TaskLaunch& launch) {
   if (const auto* mounts = object.if_contains("mounts")) {
     for (const auto& value : mounts->as_array()) {
       const json::object& one = value.as_object();
       launch.mounts.push_back({string_at(one, "source"), string_at(one, "beneath"), string_at(one, "target"),
-                               one.at("read_only").as_bool()});
+                               one.at("read_only").as_bool(), name_of_mount(one)});
     }
   }
   if (const auto* secrets = object.if_contains("secrets")) {
     for (const auto& value : secrets->as_array()) {
       const json::object& one = value.as_object();
-      launch.secrets.push_back({string_at(one, "target"), decode_environment(one.at("files"))});
+      launch.secrets.push_back({string_at(one, "target"), decode_environment(one.at("files")), name_of_mount(one)});
     }
   }
   if (object.contains("shm_mib")) launch.shm_mib = number_at<std::int64_t>(object, "shm_mib");

@@ -25,6 +25,7 @@
 #include <variant>
 #include <vector>
 
+#include "executor/as_user.h"
 #include "executor/checkpoint_watch.h"
 #include "executor/descriptor.h"
 #include "executor/notify_pipe.h"
@@ -111,6 +112,7 @@ class Supervisor {
   void copy_stream(Descriptor& from, TaskLogWriter& to, int rank);
   void obey_commands();
   void take_up_commands();
+  std::optional<CheckpointAck> look_for_ack();
   void look_at_checkpoint();
   void keep_time_limit();
   void keep_lease();
@@ -241,6 +243,8 @@ void Supervisor::make_view() {
   if (!view_.checkpoints.is_open()) return;
   checkpoints_ = CheckpointWatch("/proc/self/fd/" + std::to_string(view_.checkpoints.get()), launch_.key.attempt,
                                  own_uid_of(launch_));
+  const AsUser as_user(launch_.user);
+  checkpoints_.skip_present();  // nothing of this task has run yet
 }
 
 void Supervisor::start_ranks() {
@@ -372,8 +376,14 @@ void Supervisor::take_up_commands() {
   for (const auto& name : list_commands(directory)) ::unlink((directory + name).c_str());
 }
 
+// In a volume it is looked for with the rights of the user.
+std::optional<CheckpointAck> Supervisor::look_for_ack() {
+  const AsUser as_user(view_.checkpoints.is_open() ? launch_.user : std::nullopt);
+  return checkpoints_.look();
+}
+
 void Supervisor::look_at_checkpoint() {
-  const auto ack = checkpoints_.look();
+  const auto ack = look_for_ack();
   if (checkpoints_.bad_acks() > bad_acks_told_) {
     bad_acks_told_ = checkpoints_.bad_acks();
     errors_.say("ack.json is not a checkpoint acknowledgement: " + checkpoints_.last_problem());

@@ -52,12 +52,14 @@ struct TaskMount {
   std::string beneath = {};  // relative; empty: the source itself
   std::string target;
   bool read_only = false;
+  std::string name = {};  // which errors have; they reach the task's user, who need not know the machine's paths
 };
 
 // Copies of files of this machine that the task finds in the directory `target`: they are in memory, and the user's.
 struct TaskSecrets {
   std::string target;
   std::vector<std::pair<std::string, std::string>> files;  // name in `target`, and the path of the source
+  std::string name = {};                                   // which errors have
 };
 
 struct TaskLaunch {

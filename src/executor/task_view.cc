@@ -6,7 +6,6 @@
 #include <linux/openat2.h>
 #include <poll.h>
 #include <sched.h>
-#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -22,11 +21,15 @@
 #include <system_error>
 #include <vector>
 
+#include "executor/as_user.h"
+
 namespace berth::executor {
 
 namespace {
 
-constexpr int kPatienceMs = 30'000;                // a network file system that is away may never answer
+// A network file system that is away may never answer. The supervisor obeys no command meanwhile, so this is less than
+// the time after which one that does not obey is killed (ExecutorOptions::obey_ms).
+constexpr int kPatienceMs = 5'000;
 constexpr std::size_t kMostSecretBytes = 1 << 20;  // of one file, as Kubernetes has it
 constexpr const char* kStage = "/tmp";             // where the new root is put together; seen by nobody
 constexpr const char* kOldRoot = ".berth-old-root";
@@ -38,7 +41,29 @@ std::string because(int error_number) {
   return std::generic_category().message(error_number);
 }
 
-Error failed(const std::string& what) { return {ErrorCode::kIo, what + ": " + because(errno)}; }
+// Returns true if a file server or a disk is the reason, and not the launch: another machine may do better.
+bool is_of_machine(int error_number) {
+  switch (error_number) {
+    case EIO:
+    case ESTALE:
+    case ENOTCONN:
+    case ETIMEDOUT:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Error failed(const std::string& what) {
+  return {is_of_machine(errno) ? ErrorCode::kUnavailable : ErrorCode::kIo, what + ": " + because(errno)};
+}
+
+std::string name_of(const TaskMount& mount) { return mount.name.empty() ? mount.target : "'" + mount.name + "'"; }
+std::string name_of(const TaskSecrets& secrets) {
+  return secrets.name.empty() ? secrets.target : "'" + secrets.name + "'";
+}
 
 Descriptor open_beneath(int directory, const std::string& path, int flags) {
   open_how how{};
@@ -56,26 +81,6 @@ std::vector<std::string> parts_of(const std::string& path) {
   }
   return parts;
 }
-
-// Acts on files with the rights of the task's user as long as it lives.
-class AsUser {
- public:
-  explicit AsUser(const std::optional<TaskUser>& user) : is_other_(user.has_value()) {
-    if (!is_other_) return;
-    ::setfsgid(user->gid);
-    ::setfsuid(user->uid);
-  }
-  ~AsUser() {
-    if (!is_other_) return;
-    ::setfsuid(0);
-    ::setfsgid(0);
-  }
-  AsUser(const AsUser&) = delete;
-  AsUser& operator=(const AsUser&) = delete;
-
- private:
-  bool is_other_;
-};
 
 Result<Descriptor> make_tmpfs(const std::vector<std::pair<std::string, std::string>>& options, unsigned attributes) {
   const Descriptor context(::fsopen("tmpfs", FSOPEN_CLOEXEC));
@@ -124,10 +129,10 @@ class ViewBuilder {
     if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return failed("make a mount namespace");
     if (auto made = change_root(); !made) return made;
     for (const TaskMount& mount : launch_.mounts) {
-      if (auto added = add_volume(mount); !added) return prefixed("volume " + mount.source, added);
+      if (auto added = add_volume(mount); !added) return prefixed("volume " + name_of(mount), added);
     }
     for (const TaskSecrets& secrets : launch_.secrets) {
-      if (auto added = add_secrets(secrets); !added) return prefixed("secrets in " + secrets.target, added);
+      if (auto added = add_secrets(secrets); !added) return prefixed("secret " + name_of(secrets), added);
     }
     if (launch_.shm_mib > 0) {
       if (auto added = add_shm(); !added) return prefixed("/dev/shm", added);
@@ -170,10 +175,11 @@ class ViewBuilder {
     return {};
   }
 
-  // Sockets, pipes and devices in the root are left out.
+  // Sockets, pipes and devices in the root are left out, and what cannot be looked at: a mount that is sick is none of
+  // the task's, if it does not use it.
   Result<void> carry_over(const std::string& name) {
     struct stat status {};
-    if (::fstatat(old_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return failed("look at it");
+    if (::fstatat(old_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0) return {};
     if (S_ISLNK(status.st_mode)) {
       std::array<char, PATH_MAX> target{};
       const ssize_t length = ::readlinkat(old_.get(), name.c_str(), target.data(), target.size() - 1);
@@ -188,16 +194,17 @@ class ViewBuilder {
     } else {
       return {};
     }
-    const Descriptor tree(::open_tree(old_.get(), name.c_str(),
-                                      OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW));
+    const Descriptor tree(
+        ::open_tree(old_.get(), name.c_str(),
+                    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT));
     if (!tree.is_open()) return failed("bind it");
     return attach(tree, root_.get(), name.c_str());
   }
 
-  // Opens a directory of the machine.
-  Result<Descriptor> open_source(const std::string& path, int flags) {
+  // Opens a directory or a file of the machine. `what` is for errors, which do not have its path.
+  Result<Descriptor> open_source(const std::string& path, int flags, const std::string& what) {
     Descriptor source = open_beneath(old_.get(), path.substr(1), flags);
-    if (!source.is_open()) return failed("open " + path);
+    if (!source.is_open()) return failed("open " + what + " on this machine");
     return source;
   }
 
@@ -223,23 +230,41 @@ class ViewBuilder {
     return at;
   }
 
-  // Goes to the directory in the volume with the rights of the user, and makes what is missing.
-  Result<Descriptor> descend(Descriptor at, const std::string& path) {
+  // Goes to the directory in the volume with the rights of the user, and makes what is missing. A directory of another
+  // user is not entered: that user could have made it in advance, and would read and change what is saved there.
+  Result<Descriptor> descend(Descriptor at, const std::string& path, bool is_written) {
     const AsUser as_user(launch_.user);
+    std::string way;
     for (const std::string& part : parts_of(path)) {
       Descriptor next = open_beneath(at.get(), part, O_PATH | O_DIRECTORY);
       if (!next.is_open() && errno == ENOENT && ::mkdirat(at.get(), part.c_str(), 0700) == 0)
         next = open_beneath(at.get(), part, O_PATH | O_DIRECTORY);
       if (!next.is_open()) return failed("its directory " + path + ": cannot enter or make '" + part + "'");
+      way += (way.empty() ? "" : "/") + part;
+      if (auto own = check_owner(next, way); !own) return own.error();
       at = std::move(next);
     }
+    if (is_written && !way.empty() && !may_write(at))
+      return failed("its directory " + path + ": the job's user cannot write to it");
     return at;
   }
 
+  Result<void> check_owner(const Descriptor& directory, const std::string& path) const {
+    struct stat status {};
+    if (::fstat(directory.get(), &status) != 0) return failed("its directory " + path + ": look at it");
+    if (!launch_.user || status.st_uid == launch_.user->uid || status.st_uid == 0) return {};
+    return Error{ErrorCode::kInvalid, "its directory " + path + " belongs to uid " + std::to_string(status.st_uid) +
+                                          ", not to the job's user; name another path"};
+  }
+
+  static bool may_write(const Descriptor& directory) {
+    return ::syscall(SYS_faccessat2, directory.get(), "", W_OK | X_OK, AT_EACCESS | AT_EMPTY_PATH) == 0;
+  }
+
   Result<void> add_volume(const TaskMount& mount) {
-    auto source = open_source(mount.source, O_PATH | O_DIRECTORY);
+    auto source = open_source(mount.source, O_PATH | O_DIRECTORY, "its directory");
     if (!source) return source.error();
-    auto wanted = descend(std::move(*source), mount.beneath);
+    auto wanted = descend(std::move(*source), mount.beneath, !mount.read_only);
     if (!wanted) return wanted.error();
     const Descriptor tree(::open_tree(wanted->get(), "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH));
     if (!tree.is_open()) return failed("bind it");
@@ -270,18 +295,19 @@ class ViewBuilder {
 
   // The bytes are in this process alone, which ends.
   Result<void> copy_secret(const std::string& source, const Descriptor& directory, const std::string& name) {
-    auto file = open_source(source, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+    const std::string what = "the source of '" + name + "'";
+    auto file = open_source(source, O_RDONLY | O_NOCTTY | O_NONBLOCK, what);
     if (!file) return file.error();
     struct stat status {};
     if (::fstat(file->get(), &status) != 0 || !S_ISREG(status.st_mode))
-      return Error{ErrorCode::kInvalid, source + " is not a regular file"};
+      return Error{ErrorCode::kInvalid, what + " is not a regular file"};
     std::string bytes(kMostSecretBytes + 1, '\0');
     std::size_t size = 0;
     for (ssize_t count = 1; count > 0 && size < bytes.size(); size += static_cast<std::size_t>(count)) {
       count = ::read(file->get(), bytes.data() + size, bytes.size() - size);
-      if (count < 0) return failed("read " + source);
+      if (count < 0) return failed("read " + what);
     }
-    if (size > kMostSecretBytes) return Error{ErrorCode::kInvalid, source + " is larger than 1 MiB"};
+    if (size > kMostSecretBytes) return Error{ErrorCode::kInvalid, what + " is larger than 1 MiB"};
     const Descriptor copy(
         ::openat(directory.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400));
     if (!copy.is_open()) return failed("write " + name);
@@ -318,7 +344,9 @@ void keep_only(int one, int other) {
   keep_only(said, held);
   ::umask(0);
   const auto built = ViewBuilder(launch).build();
-  const std::string word = built ? std::string("+") : built.error().message.substr(0, 2000);
+  std::string word = "+";
+  if (!built)
+    word = (built.error().code == ErrorCode::kUnavailable ? "?" : "-") + built.error().message.substr(0, 2000);
   (void)!::write(said, word.data(), word.size());
   char ignored = 0;
   if (built) (void)!::read(held, &ignored, 1);
@@ -376,11 +404,12 @@ Result<TaskView> make_task_view(const TaskLaunch& launch) {
   said.write_end.reset();
   held.read_end.reset();
   const std::string word = hear(said.read_end.get());
-  Result<TaskView> view = Error{ErrorCode::kUnavailable, "its volumes do not answer within 30s"};
+  Result<TaskView> view =
+      Error{ErrorCode::kUnavailable, "its volumes do not answer within " + std::to_string(kPatienceMs / 1000) + " s"};
   if (word == "+")
     view = take_up(launch, builder);
   else if (!word.empty())
-    view = Error{ErrorCode::kInvalid, word};
+    view = Error{word.front() == '?' ? ErrorCode::kUnavailable : ErrorCode::kInvalid, word.substr(1)};
   // A process that waits for a file server may not end for long: it is not waited for.
   ::kill(builder, SIGKILL);
   ::waitpid(builder, nullptr, word.empty() ? WNOHANG : 0);

@@ -6,7 +6,7 @@
 //    /data/images, of which the machine has nothing, can be made without a change of the machine. A place below a
 //    directory of the machine must be there. /berth of the machine is not seen.
 // 2. No symbolic link is followed on the way to a source, within a volume, or on the way to a place.
-// 3. Directories within a volume are found and made with the rights of the task's user.
+// 3. Directories within a volume are found and made with the rights of the task's user, and are that user's or root's.
 // 4. Volumes are mounted nosuid and nodev. Secrets lie in a tmpfs that is read-only, mode 0400, and the user's.
 
 #include <string>
@@ -25,8 +25,9 @@ struct TaskView {
 // Returns true if the task needs a view of its own.
 bool needs_view(const TaskLaunch& launch);
 
-// Requires: this process is root and has one thread. Error kUnavailable: a source does not answer; another try may
-// succeed. Any other error is of the launch or of the machine's set-up.
+// Requires: this process is root and has one thread. Error kUnavailable: a source does not answer, or its server or
+// disk fails; another try may succeed. Any other error is of the launch or of the machine's set-up. Errors have the
+// names of volumes and secrets, and no path of a source.
 Result<TaskView> make_task_view(const TaskLaunch& launch);
 
 }  // namespace berth::executor

@@ -1,10 +1,14 @@
 #include "executor/task_view.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mount.h>
 
 #include <algorithm>
 
+#include "executor/descriptor.h"
 #include "executor/executor_fixture.h"
+#include "model/exit_code.h"
 
 namespace berth::executor {
 namespace {
@@ -95,7 +99,7 @@ TEST_CASE_FIXTURE(ViewFixture,
   if (!is_possible()) return;
   TaskLaunch task = viewing(1, "echo saved > $PLACE/x; ls $PLACE");
   task.env.emplace_back("PLACE", "/berth/checkpoint");
-  task.mounts = {{path("volume"), "runs/1", "/berth/checkpoint", false}};
+  task.mounts = {{path("volume"), "runs/1", "/berth/checkpoint", false, "scratch"}};
   CHECK_EQ(run(task).second, "x\n");
   CHECK_EQ(read_file("volume/runs/1/x"), "saved\n");
   struct stat status {};
@@ -107,7 +111,34 @@ TEST_CASE_FIXTURE(ViewFixture,
   other.user = TaskUser{kUser - 1, kUser - 1};
   const auto [exited, said] = run(other);
   CHECK(exited.reason == ExitReason::kStartFailed);
-  CHECK_NE(exited.message.find("Permission denied"), std::string::npos);
+  CHECK_EQ(exited.message, "volume 'scratch': its directory runs belongs to uid " + std::to_string(kUser) +
+                               ", not to the job's user; name another path");
+}
+
+TEST_CASE_FIXTURE(ViewFixture,
+                  "a directory that another user has made in advance is not saved to, nor one of no right") {
+  if (!is_possible()) return;
+  const auto make = [&](const std::string& name, uid_t owner, mode_t mode) {
+    std::filesystem::create_directory(path(name));
+    REQUIRE_EQ(::chmod(path(name).c_str(), mode), 0);
+    REQUIRE_EQ(::chown(path(name).c_str(), owner, owner), 0);
+  };
+  make("volume/job-1", kUser - 1, 0777);
+  make("volume/closed", 0, 0755);
+  make("volume/shared", 0, 01777);
+  TaskLaunch task = viewing(1, "true");
+  task.mounts = {{path("volume"), "job-1/checkpoint", "/berth/checkpoint", false, "scratch"}};
+  CHECK_EQ(run(task).first.message, "volume 'scratch': its directory job-1 belongs to uid " +
+                                        std::to_string(kUser - 1) + ", not to the job's user; name another path");
+  CHECK(std::filesystem::is_empty(path("volume/job-1")));
+  TaskLaunch closed = viewing(2, "true");
+  closed.mounts = {{path("volume"), "closed", "/berth/checkpoint", false, "scratch"}};
+  CHECK_EQ(run(closed).first.message,
+           "volume 'scratch': its directory closed: the job's user cannot write to it: Permission denied");
+  TaskLaunch shared = viewing(3, "touch /berth/checkpoint/x");
+  shared.mounts = {{path("volume"), "shared/mine", "/berth/checkpoint", false, "scratch"}};
+  CHECK_EQ(run(shared).first.code, 0);
+  CHECK(std::filesystem::exists(path("volume/shared/mine/x")));
 }
 
 TEST_CASE_FIXTURE(ViewFixture, "a secret is a file in memory that its user alone may read, and nothing else has it") {
@@ -126,8 +157,9 @@ TEST_CASE_FIXTURE(ViewFixture, "a secret is a file in memory that its user alone
     CHECK_EQ(std::string(std::istreambuf_iterator<char>(file), {}).find("s3cr3t"), std::string::npos);
   }
   TaskLaunch missing = viewing(2, "true");
-  missing.secrets = {{"/berth/secrets/hf", {{"token", path("no-such")}}}};
-  CHECK_NE(run(missing).first.message.find("no-such: No such file"), std::string::npos);
+  missing.secrets = {{"/berth/secrets/hf", {{"token", path("no-such")}}, "hf"}};
+  CHECK_EQ(run(missing).first.message,
+           "secret 'hf': open the source of 'token' on this machine: No such file or directory");
 }
 
 TEST_CASE_FIXTURE(ViewFixture, "all ranks of a task share its /dev/shm, which has the size that was asked for") {
@@ -152,6 +184,70 @@ TEST_CASE_FIXTURE(ViewFixture, "an acknowledgement is seen in the volume of the 
   CHECK_EQ(run(task).first.bad_acks, 0);
   REQUIRE_EQ(checkpoints.size(), 1);
   CHECK_EQ(checkpoints[0].step, 7);
+  TaskLaunch next = viewing(2, "cat /berth/checkpoint/ack.json");  // it goes on from there, and saves nothing
+  next.mounts = task.mounts;
+  next.checkpoint_mount = task.checkpoint_mount;
+  CHECK_NE(run(next).second.find("\"step\": 7"), std::string::npos);
+  CHECK_EQ(checkpoints.size(), 1);
+}
+
+TEST_CASE_FIXTURE(ViewFixture,
+                  "an acknowledgement in a volume is read with the rights of the user, not with those of root") {
+  if (!is_possible()) return;
+  TaskLaunch task = viewing(1,
+                            "echo '{\"attempt\": 1, \"step\": 7, \"time\": 0}' > /berth/checkpoint/a; "
+                            "chmod 0 /berth/checkpoint/a; mv /berth/checkpoint/a /berth/checkpoint/ack.json");
+  task.mounts = {{path("volume"), "job-1", "/berth/checkpoint", false}};
+  task.checkpoint_mount = "/berth/checkpoint";
+  CHECK_EQ(run(task).first.bad_acks, 1);
+  CHECK(checkpoints.empty());
+}
+
+namespace {
+
+// Mounts a file system whose server is gone, as a dead NFS or FUSE mount is.
+class SickMount {
+ public:
+  explicit SickMount(std::string path) : path_(std::move(path)) {
+    if (::mkdir(path_.c_str(), 0755) != 0) return;
+    const Descriptor server(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
+    const std::string options =
+        "fd=" + std::to_string(server.get()) + ",rootmode=40000,user_id=0,group_id=0,allow_other";
+    is_there_ = server.is_open() && ::mount("gone", path_.c_str(), "fuse", 0, options.c_str()) == 0;
+  }
+  ~SickMount() {
+    if (is_there_) ::umount2(path_.c_str(), MNT_DETACH);
+    ::rmdir(path_.c_str());
+  }
+  SickMount(const SickMount&) = delete;
+  SickMount& operator=(const SickMount&) = delete;
+  bool is_there() const { return is_there_; }
+
+ private:
+  std::string path_;
+  bool is_there_ = false;
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(ViewFixture,
+                  "a sick mount in the machine's root fails no task, and as a source it is the machine's fault") {
+  if (!is_possible()) return;
+  const std::string sick = "/berth-sick-" + std::to_string(::getpid());
+  const SickMount mount(sick);
+  if (!mount.is_there()) {
+    MESSAGE("SKIPPED: no FUSE");
+    return;
+  }
+  TaskLaunch task = viewing(1, "cat /data/file");
+  task.mounts = {{path("volume"), "", "/data", false}};
+  CHECK_EQ(run(task).second, "hello\n");
+  TaskLaunch reading = viewing(2, "true");
+  reading.secrets = {{"/berth/secrets/hf", {{"token", sick + "/token"}}, "hf"}};
+  const auto [exited, said] = run(reading);
+  CHECK(exited.reason == ExitReason::kStartFailed);
+  CHECK_EQ(exited.code, kNodeShortCode);
+  CHECK_EQ(exited.message.find(sick), std::string::npos);
 }
 
 TEST_CASE_FIXTURE(ViewFixture, "a place below a directory of the machine must be there, and is not made") {

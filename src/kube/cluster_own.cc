@@ -39,6 +39,10 @@ void Cluster::Impl::create(const TaskKey& key, Task& task) {
     return exit_task(key, task, {ExitReason::kStartFailed, 1, "this server makes no pods (--job-namespace)"});
   if (!task.start.cannot_start.empty())
     return exit_task(key, task, {ExitReason::kStartFailed, 1, task.start.cannot_start});
+  for (const TaskSecret& one : task.start.secrets) {
+    const std::string gone = "secret '" + one.secret.name + "' has no Secret of Kubernetes any more (kubernetes: NAME)";
+    if (one.secret.kubernetes.empty()) return exit_task(key, task, {ExitReason::kStartFailed, 1, gone});
+  }
   const auto node = nodes_.find(task.start.node);
   const std::vector<Taint> taints = node == nodes_.end() ? std::vector<Taint>() : node->second.object.spec.taints;
   std::string body = json::serialize(pod_of(task.start, options_.own, taints, options_.scheduler, options_.log));

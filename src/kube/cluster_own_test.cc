@@ -165,6 +165,17 @@ TEST_CASE("a task that ran, and whose pod is gone after a restart, is not starte
   CHECK(api.pods_.empty());
 }
 
+TEST_CASE("a task whose secret has lost its Secret is not started without it") {
+  Own api;
+  StartTask start = Own::start_of(7);
+  start.secrets = {{{"hf", "", {{"token", "/etc/hf"}}}, "/berth/secrets/hf"}};
+  api.start(start);
+  REQUIRE(api.exit_of(start.key));
+  CHECK_EQ(api.exit_of(start.key)->reason, ExitReason::kStartFailed);
+  CHECK_EQ(api.exit_of(start.key)->message, "secret 'hf' has no Secret of Kubernetes any more (kubernetes: NAME)");
+  CHECK(api.pods_.empty());
+}
+
 TEST_CASE("a pod of its name that is not berth's is not taken for it") {
   Own api;
   const StartTask start = Own::start_of(7);

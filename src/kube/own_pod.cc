@@ -1,17 +1,15 @@
 #include "kube/own_pod.h"
 
 #include <algorithm>
-#include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <cstdio>
 
-#include "base/hash.h"
 #include "kube/device.h"
 #include "kube/json_reading.h"
 #include "kube/pod_object.h"
 #include "kube/pod_volumes.h"
 #include "kube/rank_script.h"
+#include "model/volume_directory.h"
 
 namespace berth::kube {
 namespace {
@@ -23,12 +21,6 @@ constexpr std::size_t kMostAnnotation = 4096;
 // The limit of the job holds from the start of its attempt, and berth sees to it. The kubelet's holds while berth is
 // away, and counts from before the image is pulled.
 constexpr std::int64_t kPullPatienceS = 600;
-
-std::string mark_of(std::string_view log) {
-  std::array<char, 9> text{};
-  std::snprintf(text.data(), text.size(), "%08x", static_cast<unsigned>(Hasher().add(log).digest() & 0xffffffffU));
-  return text.data();
-}
 
 std::string host_of_task(std::uint32_t task) { return "task-" + std::to_string(task); }
 
@@ -59,7 +51,7 @@ std::string last_value(const Environment& env, std::string_view name) {
 
 json::object labels_of(const StartTask& start, const std::string& log) {
   json::object labels{{"app.kubernetes.io/managed-by", "berth"},
-                      {"berth.dev/server", mark_of(log)},
+                      {"berth.dev/server", mark_of_log(log)},
                       {"berth.dev/job", std::to_string(start.key.job.value())},
                       {"berth.dev/attempt", std::to_string(start.key.attempt)}};
   return labels;
@@ -139,7 +131,7 @@ json::object hook_for(std::int32_t signal) {
   return {{"preStop", {{"exec", {{"command", json::array{"/bin/sh", "-c", literal(script)}}}}}}};
 }
 
-json::object container_of(const StartTask& start, const std::string& master) {
+json::object container_of(const StartTask& start, const std::string& master, const std::string& log) {
   constexpr std::int32_t kTerm = 15;
   json::object container{
       {"name", kContainer},
@@ -148,7 +140,7 @@ json::object container_of(const StartTask& start, const std::string& master) {
       {"resources", resources_of(start)},
       {"terminationMessagePolicy", "FallbackToLogsOnError"},
       {"securityContext", {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", json::array{"ALL"}}}}}},
-      {"volumeMounts", mounts_of(start)}};
+      {"volumeMounts", mounts_of(start, log)}};
   json::array command;
   for (const std::string& word : command_of(start, master)) command.emplace_back(literal(word));
   if (!command.empty()) container["command"] = std::move(command);
@@ -191,11 +183,11 @@ std::vector<std::string> spaces_of(const OwnPods& own) {
 
 std::string name_of_pod(const TaskKey& key, std::string_view log) {
   return "berth-" + std::to_string(key.job.value()) + "-" + std::to_string(key.attempt) + "-" +
-         std::to_string(key.task) + "-" + std::to_string(key.incarnation) + "-" + mark_of(log);
+         std::to_string(key.task) + "-" + std::to_string(key.incarnation) + "-" + mark_of_log(log);
 }
 
 std::string name_of_gang(const TaskKey& key, std::string_view log) {
-  return "berth-" + std::to_string(key.job.value()) + "-" + std::to_string(key.attempt) + "-" + mark_of(log);
+  return "berth-" + std::to_string(key.job.value()) + "-" + std::to_string(key.attempt) + "-" + mark_of_log(log);
 }
 
 bool has_gang(const StartTask& start) { return !last_value(start.env, "MASTER_PORT").empty(); }
@@ -222,7 +214,7 @@ json::object pod_of(const StartTask& start, const OwnPods& own, const std::vecto
                       {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
                     {"tolerations", tolerations_of(taints)},
                     {"volumes", volumes_of(start)},
-                    {"containers", json::array{container_of(start, master)}}};
+                    {"containers", json::array{container_of(start, master, log)}}};
   // Otherwise each start goes through all files of a volume and gives them to the group.
   if (!start.volumes.empty()) spec["securityContext"].as_object()["fsGroupChangePolicy"] = "OnRootMismatch";
   if (!gang.empty()) spec["subdomain"] = gang;

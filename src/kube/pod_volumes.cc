@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "model/volume_directory.h"
+
 namespace berth::kube {
 namespace {
 
@@ -77,12 +79,15 @@ json::array volumes_of(const StartTask& start) {
   return all;
 }
 
-json::array mounts_of(const StartTask& start) {
+json::array mounts_of(const StartTask& start, std::string_view log) {
   json::array all{json::object{{"name", "shm"}, {"mountPath", "/dev/shm"}}};
   for (const TaskVolume& one : start.volumes) {
     json::object mount{{"name", name_of_volume(start, one.volume)}, {"mountPath", one.path}};
+    // What is mounted below the directory on its node stays writable without the second word. Kubernetes before 1.30
+    // does not know it.
     if (one.read_only) mount["readOnly"] = true;
-    if (!one.beneath.empty()) mount["subPath"] = one.beneath;
+    if (one.read_only) mount["recursiveReadOnly"] = "IfPossible";
+    if (const std::string at = directory_in_volume(one, start.key.job, log); !at.empty()) mount["subPath"] = at;
     all.push_back(std::move(mount));
   }
   for (std::size_t i = 0; i < start.secrets.size(); ++i) {

@@ -3,13 +3,15 @@
 // them.
 
 #include <boost/json/fwd.hpp>
+#include <string_view>
 
 #include "model/effect.h"
 
 namespace berth::kube {
 
 // Return spec.volumes of the pod and volumeMounts of its container. Each volume of the configuration is there once.
+// `log` is the identity of the server's log.
 boost::json::array volumes_of(const StartTask& start);
-boost::json::array mounts_of(const StartTask& start);
+boost::json::array mounts_of(const StartTask& start, std::string_view log);
 
 }  // namespace berth::kube

@@ -8,6 +8,7 @@
 #include "kube/json_reading.h"
 #include "kube/own_pod.h"
 #include "kube/pod_object.h"
+#include "model/volume_directory.h"
 
 namespace berth::kube {
 namespace {
@@ -30,7 +31,8 @@ TEST_CASE("each kind of a volume is the one of Kubernetes, and is in the pod onc
   start.volumes = {{{"a", VolumeKind::kHostPath, "/srv/a"}, "", "/a", true},
                    {{"b", VolumeKind::kNfs, "nas:/export/b", {}, "", true}, "", "/b", true},
                    {claim, "", "/s", false},
-                   {claim, "job-12", "/berth/checkpoint", false},
+                   {claim, "checkpoint", "/berth/checkpoint", false, true},
+                   {claim, "runs/a", "/berth/outputs", false},
                    {{"d", VolumeKind::kCsi, "s3.csi.example.com", {{"bucket", "x"}}, "s3"}, "", "/d", false}};
   CHECK_EQ(boost::json::serialize(volumes_of(start)),
            R"([{"name":"shm","emptyDir":{"medium":"Memory"}},)"
@@ -39,11 +41,16 @@ TEST_CASE("each kind of a volume is the one of Kubernetes, and is in the pod onc
            R"({"persistentVolumeClaim":{"claimName":"scratch-pvc","readOnly":false},"name":"volume-2"},)"
            R"({"csi":{"driver":"s3.csi.example.com","readOnly":false,"volumeAttributes":{"bucket":"x"},)"
            R"("nodePublishSecretRef":{"name":"s3"}},"name":"volume-3"}])");
-  CHECK_EQ(boost::json::serialize(mounts_of(start)),
-           R"([{"name":"shm","mountPath":"/dev/shm"},{"name":"volume-0","mountPath":"/a","readOnly":true},)"
-           R"({"name":"volume-1","mountPath":"/b","readOnly":true},{"name":"volume-2","mountPath":"/s"},)"
-           R"({"name":"volume-2","mountPath":"/berth/checkpoint","subPath":"job-12"},)"
-           R"({"name":"volume-3","mountPath":"/d"}])");
+  CHECK_EQ(boost::json::serialize(mounts_of(start, "log")),
+           R"([{"name":"shm","mountPath":"/dev/shm"},)"
+           R"({"name":"volume-0","mountPath":"/a","readOnly":true,"recursiveReadOnly":"IfPossible"},)"
+           R"({"name":"volume-1","mountPath":"/b","readOnly":true,"recursiveReadOnly":"IfPossible"},)"
+           R"({"name":"volume-2","mountPath":"/s"},)"
+           R"({"name":"volume-2","mountPath":"/berth/checkpoint","subPath":"job-)" +
+               mark_of_log("log") +
+               R"(-12/checkpoint"},)"
+               R"({"name":"volume-2","mountPath":"/berth/outputs","subPath":"runs/a"},)"
+               R"({"name":"volume-3","mountPath":"/d"}])");
 }
 
 TEST_CASE("a secret is named, and is files that only the group of the container may read") {
@@ -54,7 +61,7 @@ TEST_CASE("a secret is named, and is files that only the group of the container 
            R"([{"name":"shm","emptyDir":{"medium":"Memory","sizeLimit":"512Mi"}},)"
            R"({"name":"secret-0","secret":{"secretName":"hf-secret","defaultMode":288}}])");
   CHECK_EQ(
-      boost::json::serialize(mounts_of(start)),
+      boost::json::serialize(mounts_of(start, "log")),
       R"([{"name":"shm","mountPath":"/dev/shm"},{"name":"secret-0","mountPath":"/berth/secrets/hf","readOnly":true}])");
   OwnPods own;
   own.space = "jobs";

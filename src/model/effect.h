@@ -32,6 +32,7 @@ struct TaskVolume {
   std::string beneath = {};  // relative; it is made if it is missing; empty: the volume itself
   std::string path;
   bool read_only = false;
+  bool of_job = false;  // `beneath` lies in the directory that the job has in the volume (volume_directory.h)
 };
 
 // A secret that a task finds as files in the directory `path`.

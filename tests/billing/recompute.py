@@ -160,6 +160,12 @@ class Cluster:
     def node_cordoned(self, event):
         self.nodes[event["node"]]["cordoned"] = event["cordoned"]
 
+    def node_removed(self, event):
+        node = self.nodes[event["node"]]
+        node["cordoned"], node["foreign"] = False, set()
+        for gpu in node["gpus"]:
+            gpu["there"] = False
+
     def foreign_use_changed(self, event):
         self.nodes[event["node"]]["foreign"] = set(event["use"]["gpus"])
 

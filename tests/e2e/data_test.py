@@ -30,8 +30,8 @@ queues:
 
 
 class WithVolumes(Server):
-    def __init__(self, uid=None):
-        super().__init__(fresh_directory(), gpus="4xH100-SXM5-80GB")
+    def __init__(self, uid=None, flags=()):
+        super().__init__(fresh_directory(), gpus="4xH100-SXM5-80GB", flags=flags)
         os.chmod(self.directory, 0o711)
         for name, mode in (("scratch", 0o1777), ("set", 0o755), ("private", 0o777)):
             os.makedirs(self.at(name))
@@ -78,6 +78,11 @@ class WithVolumes(Server):
             return str(problem)
         return "accepted"
 
+    def directory_of(self, job, volume="scratch"):
+        found = [name for name in os.listdir(self.at(volume)) if name.startswith("job-") and name.endswith(f"-{job}")]
+        assert len(found) == 1, (job, os.listdir(self.at(volume)))
+        return os.path.join(self.at(volume), found[0])
+
     def berth(self, *words):
         environment = {**os.environ, "BERTH_SERVER": f"http://127.0.0.1:{self.port}", "BERTH_TOKEN": self.token}
         return subprocess.run([berth_binary(), *words], capture_output=True, text=True, check=False, env=environment)
@@ -103,6 +108,75 @@ def a_read_only_volume_cannot_be_written():
     discard(server)
 
 
+def a_volume_below_a_closed_directory_is_reached_through_its_mount_alone():
+    server = WithVolumes()
+    os.makedirs(server.at("closed/set"))
+    os.chmod(server.at("closed/set"), 0o777)
+    os.chmod(server.at("closed"), 0o700)
+    os.chmod(server.at("set"), 0o777)
+    assert server.said(f"touch {server.at('set')}/by-path && echo open") == "open"  # read_only binds at the mount alone
+    server.write("new.yaml", CONFIG.format(at=server.directory).replace(
+        f"data: {{host_path: {server.at('set')}", f"data: {{host_path: {server.at('closed/set')}"))
+    warning = "volume 'data' of queue 'research': every job reaches its host_path"
+    assert any(warning in one for one in server.ask("GET", "/v1/cluster")["warnings"])
+    applied = server.berth("apply", "-f", server.at("new.yaml"))
+    assert applied.returncode == 0, applied
+    warnings = server.ask("GET", "/v1/cluster")["warnings"]
+    assert not any(warning in one for one in warnings) and any("volume 'away'" in one for one in warnings), warnings
+    at = server.at("closed/set")
+    assert "Permission denied" in server.said(f"touch {at}/x 2>&1 || true", mounts=["data:/d"])
+    assert "Read-only" in server.said("touch /d/x 2>&1 || true", mounts=["data:/d"])
+    assert os.listdir(at) == []
+    discard(server)
+
+
+def a_directory_that_another_user_made_in_advance_gets_no_checkpoint():
+    server = WithVolumes()
+    first = server.submit("touch $BERTH_CHECKPOINT_DIR/x", checkpoint={"volume": "scratch"})
+    assert ended(server, first)["outcome"] == "succeeded"
+    name = os.path.basename(server.directory_of(first)).rsplit("-", 1)[0]
+    made = server.said(f"mkdir -m 777 /s/{name}-{first + 2}; echo made", mounts=["scratch:/s"], user="eve")
+    assert made == "made", made
+    message = server.message(checkpoint={"volume": "scratch"})
+    assert "belongs to uid" in message and "name another path" in message, message
+    assert os.listdir(server.at(f"scratch/{name}-{first + 2}")) == []
+    discard(server)
+
+
+def an_acknowledgement_of_an_earlier_job_counts_for_no_other():
+    server = WithVolumes()
+    program = for_jobs(server.directory, berth_binary())
+    place = {"on_signal": True, "volume": "scratch", "path": "runs/b"}
+    first = server.submit(f"{program} checkpoint-done --step 12", checkpoint=place)
+    assert ended(server, first)["checkpoint"]["step"] == 12
+    second = server.submit("cat $BERTH_CHECKPOINT_DIR/ack.json; sleep 1", checkpoint=place)
+    seen = ended(server, second)
+    assert seen["outcome"] == "succeeded" and "12" in server.output(second), seen
+    assert not (seen.get("checkpoint") or {}).get("step"), seen
+    discard(server)
+
+
+def a_job_whose_secret_has_lost_its_files_is_not_started_without_it():
+    server = WithVolumes()
+    job = server.submit("true", secrets=["hf-token"], hold=True)
+    server.write("new.yaml", CONFIG.format(at=server.directory).replace(
+        f"hf-token: {{files: {{token: {server.at('hf-token')}}}}}", "hf-token: {kubernetes: hf}"))
+    applied = server.berth("apply", "-f", server.at("new.yaml"))
+    assert applied.returncode == 0, applied
+    assert server.berth("release", str(job)).returncode == 0
+    message = ended(server, job)["past"][-1]["message"]
+    assert message == "task 0: secret 'hf-token' has no files: for a machine any more", message
+    discard(server)
+
+
+def a_server_that_runs_all_users_as_one_account_refuses_secrets():
+    server = WithVolumes(flags=["--task-user", "daemon"])
+    refused = server.refusal(secrets=["hf-token"])
+    assert "several users as one account (--task-user)" in refused, refused
+    assert server.said("cat /d/file", mounts=["data:/d"]) == "forty-two"
+    discard(server)
+
+
 def a_link_leads_out_of_no_volume():
     server = WithVolumes()
     assert server.said("ln -s " + server.at("private") + " /s/out; echo made", mounts=["scratch:/s"]) == "made"
@@ -110,7 +184,8 @@ def a_link_leads_out_of_no_volume():
     assert "a symbolic link is on the way" in message and "'out'" in message, message
     assert os.listdir(server.at("private")) == []
     message = server.message(mounts=["linked:/d"])
-    assert "a symbolic link is on the way" in message and server.at("link") in message, message
+    assert message.startswith("task 0: volume 'linked': ") and "a symbolic link is on the way" in message, message
+    assert server.directory not in message, message
     refused = server.refusal(checkpoint={"volume": "scratch", "path": "../private"})
     assert "is not a path within the volume" in refused, refused
     discard(server)
@@ -124,9 +199,9 @@ def what_a_queue_does_not_have_is_refused_by_name():
     assert "queue 'ads' has no volume 'data'; it has scratch" in refused and "no secret 'nope'" in refused, refused
     assert "which only Kubernetes has" in server.refusal(mounts=["claim:/c"])
     message = server.message(mounts=["away:/d"])
-    assert "no-such-directory: No such file" in message, message
+    assert message == "task 0: volume 'away': open its directory on this machine: No such file or directory", message
     message = server.message(secrets=["gone"])
-    assert "no-such-file: No such file" in message and CANARY not in message, message
+    assert message == "task 0: secret 'gone': open the source of 'token' on this machine: No such file or directory", message
     refused = server.berth("submit", "--queue", "research", "--mount", "dat:/d", "--", "true")
     assert refused.returncode != 0 and "did you mean 'data'?" in refused.stderr, refused.stderr
     server.write("job.yaml", "queue: ads\ncommand: [x]\nmounts: ['data:/d']\ncheckpoint: {volume: nope}\n")
@@ -145,7 +220,8 @@ def a_checkpoint_and_outputs_lie_in_a_volume_and_a_save_there_is_acknowledged():
     seen = ended(server, job)
     assert seen["outcome"] == "succeeded", (seen, server.output(job, "stderr"))
     assert server.output(job).split("\n")[1] == "/berth/checkpoint", server.output(job)
-    assert open(server.at(f"scratch/job-{job}/weights")).read() == "w\n"
+    directory = server.directory_of(job)
+    assert open(os.path.join(directory, "checkpoint/weights")).read() == "w\n"
     assert open(server.at("scratch/runs/a/out")).read() == "o\n"
     assert server.ask("GET", f"/v1/jobs/{job}")["checkpoint"]["step"] == 12
     shown = server.berth("job", str(job)).stdout
@@ -200,7 +276,7 @@ def main():
     if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
         print("SKIPPED: no mount namespace can be made here")
         sys.exit(77)
-    sys.exit(tally.run([case for name, case in globals().items() if callable(case) and name.split("_")[0] in ("a", "what")]))
+    sys.exit(tally.run([case for name, case in globals().items() if callable(case) and name.split("_")[0] in ("a", "an", "what")]))
 
 
 if __name__ == "__main__":

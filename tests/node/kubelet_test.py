@@ -176,7 +176,8 @@ def refused(cluster, kubeconfig, node, other, order, word):
     """The kubelet of `node` refuses a pod of a gang: the gang is unwound, and starts where it is not refused."""
     with OnKubelets(cluster, kubeconfig) as fleet:
         other.cordon()
-        node.order(order)
+        node.order(order, "unhealthy gpu-7")  # so that it is seen when the kubelet knows of both
+        node.wait_allocatable(GPU, DEVICES[GPU] - 1)
         job = fleet.submit("--tasks", "2", "--gpus", "2", "--", *STAY)
         eventually(lambda: f"the kubelet says {word}: {[pod['status'] for pod in cluster.pods(SPACE)]}; {job_of(fleet, job)}",
                    lambda: word in fleet.berth("job", str(job)) or word in json.dumps([pod["status"] for pod in cluster.pods(SPACE)]))

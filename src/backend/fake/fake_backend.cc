@@ -180,7 +180,7 @@ void FakeBackend::fence_node(const std::string& name, Timestamp now) {
 void FakeBackend::remove_node(const std::string& name, Timestamp now) {
   fence_node(name, now);
   nodes_[index_of(name)].removed = true;
-  post(ReportNodeStatus{name, NodeStatus::kLost, "it was taken out of the fleet", true}, now);
+  arrived_.push_back(ReportNodeStatus{name, NodeStatus::kLost, "it was taken out of the fleet", true});
 }
 
 void FakeBackend::boot_node(const std::string& name, Timestamp now) {
@@ -272,8 +272,8 @@ void FakeBackend::reconnect(Timestamp now) {
         arrived_.push_back(ReportNodeStatus{node.spec.name, NodeStatus::kUnknown, "no contact"});
         break;
       case Standing::kLost:
-        arrived_.push_back(ReportNodeStatus{node.spec.name, NodeStatus::kLost, "its lease and the kill time are over",
-                                            node.removed});
+        arrived_.push_back(
+            ReportNodeStatus{node.spec.name, NodeStatus::kLost, "its lease and the kill time are over", node.removed});
         break;
     }
   }

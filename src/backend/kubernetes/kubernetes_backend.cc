@@ -18,6 +18,7 @@
 #include "backend/kubernetes/pod_logs.h"
 #include "backend/kubernetes/rights.h"
 #include "kube/queue_objects.h"
+#include "kube/shared_volumes.h"
 
 namespace berth::backend {
 namespace {
@@ -133,6 +134,10 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     stopping_ = true;
     http_.wake();
     thread_.join();
+  }
+
+  std::vector<std::string> warnings_of(const ClusterConfig& config) const override {
+    return kube::warnings_of_shared_volumes(config, options_.cluster.own);
   }
 
   std::vector<std::string> warnings() const override {

@@ -18,11 +18,13 @@
 
 #include "backend/local/effect_turns.h"
 #include "backend/local/master_port.h"
+#include "backend/local/open_volumes.h"
 #include "executor/cgroup.h"
 #include "executor/executor.h"
 #include "executor/task_log.h"
 #include "executor/user_directory.h"
 #include "model/exit_code.h"
+#include "model/volume_directory.h"
 
 namespace berth::backend {
 
@@ -80,21 +82,34 @@ bool saves_in_volume(const StartTask& start) {
                      [](const TaskVolume& one) { return one.path == kCheckpointMount; });
 }
 
+Error shared_uid_error() {
+  return {
+      ErrorCode::kUnsupported,
+      "a secret would be no secret here: this server runs tasks of several users as one account (--task-user), which "
+      "reads what all of them have; leave the secret out, or serve without --task-user"};
+}
+
 // Says what the task mounts that this machine cannot.
-Result<void> check_mounts(const StartTask& start) {
+Result<void> check_mounts(const StartTask& start, const TaskUsers& users) {
   if (!start.cannot_start.empty()) return invalid(start.cannot_start);
   for (const TaskVolume& one : start.volumes) {
     if (one.volume.kind != VolumeKind::kHostPath)
       return invalid("volume '" + one.volume.name + "' is of kind " + std::string(name_of(one.volume.kind)) +
                      ", which a machine does not have");
   }
+  for (const TaskSecret& one : start.secrets) {
+    if (one.secret.files.empty())
+      return invalid("secret '" + one.secret.name + "' has no files: for a machine any more");
+  }
+  if (!start.secrets.empty() && users.shares_uid(start.user)) return shared_uid_error();
   return {};
 }
 
-void add_mounts(const StartTask& start, executor::TaskLaunch& launch) {
+void add_mounts(const StartTask& start, std::string_view log, executor::TaskLaunch& launch) {
   for (const TaskVolume& one : start.volumes)
-    launch.mounts.push_back({one.volume.source, one.beneath, one.path, one.read_only});
-  for (const TaskSecret& one : start.secrets) launch.secrets.push_back({one.path, one.secret.files});
+    launch.mounts.push_back(
+        {one.volume.source, directory_in_volume(one, start.key.job, log), one.path, one.read_only, one.volume.name});
+  for (const TaskSecret& one : start.secrets) launch.secrets.push_back({one.path, one.secret.files, one.secret.name});
   launch.shm_mib = start.shm_mib;
 }
 
@@ -121,6 +136,7 @@ class LocalBackend final : public Backend {
   }
 
   Result<void> check(const JobSpec& job) const override {
+    if (!job.secrets.empty() && options_.users.shares_uid(job.user)) return shared_uid_error();
     if (!job.has_mounts() || ::geteuid() == 0) return {};
     return Error{ErrorCode::kUnsupported,
                  "mounts, secrets, shm, outputs and checkpoint.volume need a server that is root, as it makes a mount "
@@ -154,6 +170,11 @@ class LocalBackend final : public Backend {
     thread_.join();
     ::close(wake_);
     executor_.reset();
+  }
+
+  // A server that is not root mounts nothing.
+  std::vector<std::string> warnings_of(const ClusterConfig& config) const override {
+    return ::geteuid() == 0 ? warnings_of_open_volumes(config) : std::vector<std::string>();
   }
 
   std::vector<std::string> warnings() const override {
@@ -317,7 +338,7 @@ class LocalBackend final : public Backend {
       refuse(start.key, ExitReason::kStartFailed, "this machine runs no containers, and the task has an image");
       return;
     }
-    if (auto possible = knows(key) ? Result<void>() : check_mounts(start); !possible) {
+    if (auto possible = knows(key) ? Result<void>() : check_mounts(start, options_.users); !possible) {
       refuse(start.key, ExitReason::kStartFailed, possible.error().message);
       return;
     }
@@ -332,7 +353,7 @@ class LocalBackend final : public Backend {
     launch.argv = start.command;
     if (options_.job_variables) launch.env = options_.job_variables(start.key);
     launch.env.insert(launch.env.end(), start.env.begin(), start.env.end());
-    add_mounts(start, launch);
+    add_mounts(start, options_.log, launch);
     if (!saves_in_volume(start)) launch.env.emplace_back("BERTH_CHECKPOINT_DIR", checkpoints);
     launch.rank_env.assign(start.ranks.begin(), start.ranks.end());
     launch.workdir = start.workdir;

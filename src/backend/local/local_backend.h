@@ -30,6 +30,7 @@ struct LocalOptions {
   // The identity of the server, if no other server of this machine can have it (executor.h).
   std::string server = {};
   std::int64_t max_log_bytes = 64 << 20;
+  std::string log = {};     // the identity of the server's log: directories of jobs in volumes bear its mark
   TaskUsers users;          // as what user tasks run
   std::string output_kept;  // how long output of a finished job is kept, in words
   // Returns variables that a task gets beyond those of its effect, which go before them. Null: none.

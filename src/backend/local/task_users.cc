@@ -177,6 +177,12 @@ Result<std::optional<executor::TaskUser>> TaskUsers::user_of(const std::string& 
   return std::optional(std::move(*user));
 }
 
+bool TaskUsers::shares_uid(const std::string& submitter) const {
+  if (!fallback_) return false;
+  const auto account = find_account_named(submitter);
+  return !account || !*account || !is_person(**account, submitter) || (*account)->uid == fallback_->uid;
+}
+
 Result<executor::TaskUser> TaskUsers::from_range(const std::string& submitter) {
   const auto uid = take_uid(submitter);
   if (!uid) return uid.error();

@@ -44,6 +44,9 @@ class TaskUsers {
   // cannot tell now; another try may succeed. Error kUnsupported: no uid of the range is free.
   Result<std::optional<executor::TaskUser>> user_of(const std::string& submitter);
 
+  // Returns true if tasks of other users of jobs run as the uid of this one's, too. Any thread may call it.
+  bool shares_uid(const std::string& submitter) const;
+
   bool is_on() const { return is_on_; }  // false: everything runs as the server's own user
 
   // Returns how many users have to get another uid, because another server of this machine holds theirs; a sentence.

@@ -94,6 +94,8 @@ TEST_CASE("the account that is named runs the tasks of names without an account,
   auto users = TaskUsers::open({"daemon", ""}, directory.path()).value();
   for (const char* name : {kAnn, "root", "bin", "nobody", "", "0", "+"})
     CHECK(uid_of(users, name) == ::getpwnam("daemon")->pw_uid);
+  CHECK(users.shares_uid(kAnn));
+  CHECK_FALSE(TaskUsers::open({"", ""}, directory.path())->shares_uid(kAnn));
   CHECK_FALSE(TaskUsers::open({"root", ""}, directory.path()).has_value());
   CHECK_FALSE(TaskUsers::open({"no such account", ""}, directory.path()).has_value());
   CHECK_FALSE(TaskUsers::open({"daemon", "50000-50001"}, directory.path()).has_value());

@@ -33,7 +33,7 @@ class VictimBounds {
  private:
   // A node on which a victim leaves or stays. It is read once, so later transactions do not change the count.
   struct Node {
-    std::int32_t exclusive = 0;            // tasks of exclusive jobs: the preemptor has no place beside one
+    std::int32_t exclusive = 0;  // tasks of exclusive jobs: the preemptor has no place beside one
     // Free and not nominated; negative while nominated resources are still in use.
     std::vector<std::int64_t> countables;  // by place in NodeSpec::countables; empty if none limits the preemptor
     std::int64_t cpu_milli = 0;
