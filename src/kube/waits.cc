@@ -1,5 +1,7 @@
 #include "kube/waits.h"
 
+#include <initializer_list>
+
 #include "base/check.h"
 
 namespace berth::kube {
