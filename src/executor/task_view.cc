@@ -237,7 +237,8 @@ class ViewBuilder {
     std::string way;
     for (const std::string& part : parts_of(path)) {
       Descriptor next = open_beneath(at.get(), part, O_PATH | O_DIRECTORY);
-      if (!next.is_open() && errno == ENOENT && ::mkdirat(at.get(), part.c_str(), 0700) == 0)
+      // Another task of the job may make it at the same time.
+      if (!next.is_open() && errno == ENOENT && (::mkdirat(at.get(), part.c_str(), 0700) == 0 || errno == EEXIST))
         next = open_beneath(at.get(), part, O_PATH | O_DIRECTORY);
       if (!next.is_open()) return failed("its directory " + path + ": cannot enter or make '" + part + "'");
       way += (way.empty() ? "" : "/") + part;

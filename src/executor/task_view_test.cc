@@ -115,6 +115,23 @@ TEST_CASE_FIXTURE(ViewFixture,
                                ", not to the job's user; name another path");
 }
 
+TEST_CASE_FIXTURE(ViewFixture, "tasks that start together make one directory in a volume") {
+  if (!is_possible()) return;
+  std::vector<TaskLaunch> tasks;
+  for (std::uint64_t job = 1; job <= 12; ++job) {
+    TaskLaunch task = viewing(job, "true");
+    task.mounts = {{path("volume"), "a/b/c/d/e/f/g/h", "/berth/checkpoint", false, "scratch"}};
+    tasks.push_back(std::move(task));
+  }
+  for (const TaskLaunch& task : tasks) REQUIRE(executor().start(task).has_value());
+  for (const TaskLaunch& task : tasks) {
+    const Exited& exited = wait_for_exit(task.key);
+    CAPTURE(exited.message);
+    CHECK(exited.reason == ExitReason::kExited);
+    CHECK_EQ(exited.code, 0);
+  }
+}
+
 TEST_CASE_FIXTURE(ViewFixture,
                   "a directory that another user has made in advance is not saved to, nor one of no right") {
   if (!is_possible()) return;
