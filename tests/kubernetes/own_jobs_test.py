@@ -2,6 +2,7 @@
 """Jobs that are submitted to berth itself and run as pods: what is made, what becomes of it, and that it is made once."""
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -113,7 +114,8 @@ def what_a_job_mounts_is_in_its_pod_and_its_image_is_the_queue_s(cluster, kubeco
         volumes = {one["name"]: one for one in pod["spec"]["volumes"]}
         assert container["image"] == "example.com/base:1" and container["workingDir"] == "/work", container
         assert env_of(pod)["BERTH_CHECKPOINT_DIR"] == "/berth/checkpoint", env_of(pod)
-        assert mounts["/data"]["readOnly"] and mounts["/berth/checkpoint"]["subPath"] == f"job-{job}", mounts
+        assert mounts["/data"]["readOnly"], mounts
+        assert re.fullmatch(f"job-[0-9a-f]{{8}}-{job}/checkpoint", mounts["/berth/checkpoint"]["subPath"]), mounts
         assert mounts["/work"]["name"] == mounts["/berth/checkpoint"]["name"], mounts
         assert volumes[mounts["/work"]["name"]]["persistentVolumeClaim"]["claimName"] == "scratch", volumes
         assert volumes[mounts["/berth/secrets/hf"]["name"]]["secret"]["secretName"] == "hf-secret", volumes
