@@ -91,14 +91,10 @@ Result<BackupFile> described(const fs::path& directory, const std::string& name)
 }
 
 Result<std::vector<BackupFile>> describe_files(const fs::path& directory) {
-  std::vector<std::string> names;
-  std::error_code failure;
-  for (const auto& entry : fs::directory_iterator(directory, failure))
-    names.push_back(entry.path().filename().string());
-  if (failure) return store::io_error(directory.string(), "read", failure.value());
-  std::sort(names.begin(), names.end());
+  const auto names = store::names_in(directory);
+  if (!names) return names.error();
   std::vector<BackupFile> files;
-  for (const std::string& name : names) {
+  for (const std::string& name : *names) {
     auto file = described(directory, name);
     if (!file) return file.error();
     files.push_back(std::move(*file));
@@ -135,6 +131,11 @@ Result<void> check_new_directory(const std::string& path) {
   if (!fs::is_directory(wanted.parent_path(), failure))
     return not_found("there is no directory " + wanted.parent_path().string() + " to make " +
                      wanted.filename().string() + " in");
+  const fs::perms mode = fs::status(wanted.parent_path(), failure).permissions();
+  const auto has = [mode](fs::perms one) { return (mode & one) != fs::perms::none; };
+  if (!failure && has(fs::perms::others_write) && !has(fs::perms::sticky_bit))
+    return invalid(wanted.parent_path().string() +
+                   " can be written by everybody, who could then read the secrets in a backup; name another directory");
   if (!fs::exists(wanted, failure)) return {};
   const bool is_empty = fs::is_directory(wanted, failure) && fs::is_empty(wanted, failure) && !failure;
   if (!is_empty) return conflict(wanted.string() + " is there, and not empty; name a new directory");
@@ -203,14 +204,13 @@ Result<void> check_files(const fs::path& directory, const BackupManifest& manife
       return damaged(file.name, fmt::format("has {} bytes, and had {}", found->bytes, file.bytes));
     if (found->sha256 != file.sha256) return damaged(file.name, "is not what was written: its SHA-256 is another one");
   }
-  std::error_code failure;
-  for (const auto& entry : fs::directory_iterator(directory, failure)) {
-    const std::string name = entry.path().filename().string();
+  const auto names = store::names_in(directory);
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
     const bool known = std::any_of(manifest.files.begin(), manifest.files.end(),
                                    [&](const BackupFile& file) { return file.name == name; });
     if (!known && is_of_log(name)) return damaged(name, "was added to it");
   }
-  if (failure) return store::io_error(directory.string(), "read", failure.value());
   return {};
 }
 
@@ -313,6 +313,7 @@ Result<void> look_beside(const RestoreQuestion& question, RestorePlan& plan) {
 Result<RestorePlan> plan_restore(const RestoreQuestion& question) {
   RestorePlan plan;
   plan.backup = plain(question.backup).string();
+  plan.beside_dir = question.beside;
   auto manifest = manifest_of(plan.backup);
   if (!manifest) return manifest.error();
   plan.manifest = std::move(*manifest);
@@ -339,6 +340,19 @@ Result<RestorePlan> plan_restore(const RestoreQuestion& question) {
   return plan;
 }
 
+namespace {
+
+// A uid that was given since the backup owns files in volumes, and must not be another user's. The file only grows.
+Result<void> take_over_uids(const std::string& beside, const fs::path& directory) {
+  std::error_code failure;
+  const fs::path newer = fs::path(beside) / "task-uids";
+  if (beside.empty() || !fs::exists(newer, failure)) return {};
+  fs::remove(directory / "task-uids", failure);
+  return store::copy_plain_file(newer, directory / "task-uids");
+}
+
+}  // namespace
+
 Result<void> restore(const RestorePlan& plan, const std::string& new_dir) {
   const fs::path wanted = plain(new_dir);
   if (auto ok = check_new_directory(new_dir); !ok) return ok;
@@ -350,6 +364,7 @@ Result<void> restore(const RestorePlan& plan, const std::string& new_dir) {
     if (auto ok = store::copy_plain_file(fs::path(plan.backup) / file.name, directory / file.name); !ok) return ok;
   }
   if (auto ok = check_files(directory, plan.manifest); !ok) return ok;
+  if (auto ok = take_over_uids(plan.beside_dir, directory); !ok) return ok;
   if (plan.fold.seq != plan.manifest.seq) {
     if (auto ok = store::cut_after(directory, plan.fold.seq, plan.finished_later); !ok) return ok;
   }

@@ -50,6 +50,7 @@ struct RestoreQuestion {
 
 struct RestorePlan {
   std::string backup;
+  std::string beside_dir;  // as asked; empty: none
   BackupManifest manifest;
   LogFold fold;                               // what the restored log must fold to, from an own fold of the backup
   Forgotten in_backup;                        // what the backup has after that event

@@ -9,6 +9,9 @@
 #include <filesystem>
 
 #include "executor/tree_walk.h"
+#include "store/data_directory.h"
+#include "store/hash_chain.h"
+#include "store/sqlite_log.h"
 
 namespace berth::daemon {
 
@@ -33,49 +36,73 @@ bool is_shelf_name(const std::string& name) {
 
 }  // namespace
 
+// What cannot be read is told by the next backup that fails.
+std::vector<std::string> BackupShelf::all_names() const {
+  auto names = store::names_in(flags_.to);
+  return names ? std::move(*names) : std::vector<std::string>();
+}
+
 std::vector<std::string> BackupShelf::names() const {
-  std::vector<std::string> names;
+  std::vector<std::string> names = all_names();
   std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator(flags_.to, failure)) {
-    const std::string name = entry.path().filename().string();
-    if (is_shelf_name(name) && std::filesystem::exists(entry.path() / kManifestFile, failure)) names.push_back(name);
-  }
-  std::sort(names.begin(), names.end());
+  std::erase_if(names, [&](const std::string& name) {
+    return !is_shelf_name(name) || !std::filesystem::exists(flags_.to + "/" + name + "/" + kManifestFile, failure);
+  });
   return names;
 }
 
 void BackupShelf::remove_unfinished() const {
-  std::error_code failure;
-  std::vector<std::string> left;
-  for (const auto& entry : std::filesystem::directory_iterator(flags_.to, failure)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : all_names()) {
     const std::size_t at = name.find(".unfinished-");
-    if (at != std::string::npos && is_shelf_name(name.substr(0, at))) left.push_back(entry.path().string());
-  }
-  for (const std::string& path : left) {
-    if (auto removed = executor::remove_tree(path); !removed) spdlog::warn("{}", removed.error().message);
+    if (at == std::string::npos || !is_shelf_name(name.substr(0, at))) continue;
+    if (auto removed = executor::remove_tree(flags_.to + "/" + name); !removed)
+      spdlog::warn("{}", removed.error().message);
   }
 }
 
-std::optional<Timestamp> BackupShelf::newest() const {
+std::optional<Timestamp> BackupShelf::newest(Timestamp now) const {
   const std::vector<std::string> all = names();
   for (auto name = all.rbegin(); name != all.rend(); ++name) {
-    if (const auto manifest = manifest_of(flags_.to + "/" + *name); manifest) return manifest->made;
+    const auto manifest = manifest_of(flags_.to + "/" + *name);
+    if (manifest && manifest->made <= now) return manifest->made;
   }
   return std::nullopt;
+}
+
+// Returns true if the log of the older backup is the beginning of that of the newer one, so that nothing goes with it.
+bool BackupShelf::is_contained(const std::string& older, const Backup& newer) const {
+  const auto manifest = manifest_of(flags_.to + "/" + older);
+  if (!manifest || manifest->seq > newer.manifest.seq) return false;
+  if (manifest->seq == 0) return true;
+  const auto log = store::SqliteLog::open_read_only(newer.path);
+  if (!log) return false;
+  const auto hash = (*log)->hash_at(manifest->seq);
+  return hash && store::to_hex(*hash) == manifest->chain_hash;
+}
+
+void BackupShelf::remove_old(Backup& made) const {
+  std::vector<std::string> older = names();
+  std::erase(older, std::filesystem::path(made.path).filename().string());
+  const auto ours = std::stable_partition(older.begin(), older.end(),
+                                          [&](const std::string& name) { return !is_contained(name, made); });
+  if (ours != older.begin())
+    made.warnings.push_back(
+        fmt::format("{} of the backups in {} are not of what the log is now, so they are never "
+                    "removed: another log, or events that a restore has forgotten",
+                    ours - older.begin(), flags_.to));
+  older.erase(older.begin(), ours);
+  while (older.size() >= flags_.keep) {
+    const std::string oldest = flags_.to + "/" + older.front();
+    older.erase(older.begin());
+    if (auto removed = executor::remove_tree(oldest); !removed)
+      made.warnings.push_back("the old backup " + oldest + " cannot be removed: " + removed.error().message);
+  }
 }
 
 Result<Backup> BackupShelf::add(Timestamp now, const std::function<bool()>& go_on) const {
   remove_unfinished();
   auto made = make_backup(data_dir_, flags_.to + "/" + shelf_name(now), now, go_on);
-  if (!made) return made;
-  std::vector<std::string> all = names();
-  while (all.size() > flags_.keep) {
-    const std::string oldest = flags_.to + "/" + all.front();
-    all.erase(all.begin());
-    if (auto removed = executor::remove_tree(oldest); !removed)
-      made->warnings.push_back("the old backup " + oldest + " cannot be removed: " + removed.error().message);
-  }
+  if (made) remove_old(*made);
   return made;
 }
 
@@ -104,7 +131,7 @@ BackupSchedule::Status BackupSchedule::status() const {
 
 void BackupSchedule::run() {
   ::setpriority(PRIO_PROCESS, 0, kBackupNiceness);  // on Linux 0 is the calling thread
-  const auto newest = shelf_.newest();
+  const auto newest = shelf_.newest(clock_.now());
   Timestamp due = newest ? *newest + flags_.every_s * 1000 : Timestamp{};
   std::unique_lock lock(mutex_);
   status_.last = newest;

@@ -28,14 +28,18 @@ class BackupShelf {
   BackupShelf(std::string data_dir, BackupFlags flags) : data_dir_(std::move(data_dir)), flags_(std::move(flags)) {}
 
   // Makes one, then removes the oldest ones over the number that is kept, and what an earlier server left unfinished.
+  // One whose log is not the beginning of the new one's is never removed: the warnings say so.
   Result<Backup> add(Timestamp now, const std::function<bool()>& go_on) const;
-  // Returns when the newest was made, or nothing.
-  std::optional<Timestamp> newest() const;
+  // Returns when the newest was made, or nothing. What is dated after `now` was made by a clock that was ahead.
+  std::optional<Timestamp> newest(Timestamp now) const;
 
  private:
+  std::vector<std::string> all_names() const;
   // The finished ones, oldest first.
   std::vector<std::string> names() const;
   void remove_unfinished() const;
+  bool is_contained(const std::string& older, const Backup& newer) const;
+  void remove_old(Backup& made) const;
 
   const std::string data_dir_;
   const BackupFlags flags_;

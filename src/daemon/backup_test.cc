@@ -356,17 +356,79 @@ TEST_CASE("a shelf keeps the newest backups, and removes an old one only after a
   const BackupShelf shelf(directory.path().string(), {.to = shelf_path.string(), .every_s = 60, .keep = 2});
   CHECK(shelf.add(kMade, {}).error().code == ErrorCode::kNotFound);
   fs::create_directory(shelf_path);
-  CHECK_FALSE(shelf.newest().has_value());
+  CHECK_FALSE(shelf.newest(kMade).has_value());
   fs::create_directory(shelf_path / "backup-by-hand");
   fs::create_directory(shelf_path / "backup-19700101T024640000Z.unfinished-AbCdEf");
   for (int i = 0; i < 3; ++i) REQUIRE(shelf.add(kMade + i * 60'000, {}));
-  CHECK(shelf.newest() == kMade + 120'000);
+  CHECK(shelf.newest(kMade + 120'000) == kMade + 120'000);
+  CHECK(shelf.newest(kMade + 90'000) == kMade + 60'000);  // the last one is dated ahead
   CHECK_FALSE(shelf.add(kMade + 180'000, [] { return false; }));
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(shelf_path)) names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   CHECK(names ==
         std::vector<std::string>{"backup-19700101T024740000Z", "backup-19700101T024840000Z", "backup-by-hand"});
+}
+
+TEST_CASE("a shelf never removes backups of another log") {
+  Directory real;
+  real.submit();  // which the other log does not have
+  const fs::path shelf_path = real.beside("shelf");
+  fs::create_directory(shelf_path);
+  REQUIRE(BackupShelf(real.path().string(), {.to = shelf_path.string(), .every_s = 60, .keep = 1}).add(kMade, {}));
+  Directory other;
+  const BackupShelf shelf(other.path().string(), {.to = shelf_path.string(), .every_s = 60, .keep = 1});
+  for (int i = 1; i < 4; ++i) {
+    const auto made = shelf.add(kMade + i * 60'000, {});
+    REQUIRE(made.has_value());
+    REQUIRE(made->warnings.size() == 1);
+    CHECK(made->warnings.front().starts_with("1 of the backups"));
+  }
+  CHECK(fs::exists(shelf_path / "backup-19700101T024640000Z"));
+  CHECK(std::distance(fs::directory_iterator(shelf_path), fs::directory_iterator()) == 2);
+}
+
+TEST_CASE("an event is refused where the next one was written at once with it") {
+  Directory directory;
+  const Backup backup = backed_up(directory);
+  const auto log = store::SqliteLog::open_read_only(backup.path).value();
+  Seq refused = 0;
+  for (Seq seq = 1; seq < backup.manifest.seq; ++seq) {
+    const auto plan = plan_restore({backup.path, std::to_string(seq), ""});
+    Timestamp own;
+    Timestamp next;
+    REQUIRE(log->read(seq, [&](const store::Record& record) -> Result<bool> {
+      (record.seq == seq ? own : next) = record.time;
+      return record.seq == seq;
+    }));
+    CAPTURE(seq);
+    CHECK(plan.has_value() == (own != next));
+    if (!plan) CHECK(plan.error().message.find("in the middle of what was written at once") != std::string::npos);
+    refused += plan ? 0U : 1U;
+  }
+  CHECK(refused > 0);
+}
+
+TEST_CASE("a restore beside a directory keeps the uids that were given since") {
+  Directory directory;
+  store::write_file(directory.path() / "task-uids", "50000 ann\n");
+  const Backup backup = backed_up(directory);
+  store::write_file(directory.path() / "task-uids", "50000 ann\n50001 bob\n");
+  const std::string fresh = directory.beside("fresh");
+  check_restored(restore(planned({backup.path, "", directory.path().string()}), fresh));
+  CHECK(store::file_bytes(fs::path(fresh) / "task-uids") == "50000 ann\n50001 bob\n");
+}
+
+TEST_CASE("a directory that everybody writes is no place for a backup") {
+  Directory directory;
+  const fs::path open = directory.beside("open");
+  fs::create_directory(open);
+  fs::permissions(open, fs::perms::all);
+  const auto refused = make_backup(directory.path().string(), (open / "backup").string(), kMade);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::kInvalid);
+  fs::permissions(open, fs::perms::all | fs::perms::sticky_bit);
+  CHECK(make_backup(directory.path().string(), (open / "backup").string(), kMade));
 }
 
 }  // namespace berth::daemon

@@ -82,6 +82,8 @@ class Folding {
     state_.state.apply(*event);
     state_.meter.apply(*event);
     last_time_ = event->time;
+    if (report_.at && event->seq == question_.at + 1 && event->time == report_.at->time)
+      return in_the_middle("the next one has the same time");
     if (question_.on_event) question_.on_event(*event);
     if (compared_ && compared_->seq == event->seq) {
       report_.checkpoint_compared = true;
@@ -92,12 +94,16 @@ class Folding {
     return event->seq == question_.at ? keep_at(event->time) : Result<void>();
   }
 
+  // All events of one change have one time.
+  Error in_the_middle(const std::string& why) const {
+    return invalid(
+        fmt::format("event {} is in the middle of what was written at once ({}); name the last event before it, or the "
+                    "last one of that time",
+                    question_.at, why));
+  }
+
   Result<void> keep_at(Timestamp time) {
-    if (auto wrong = state_.state.audit())
-      return invalid(
-          fmt::format("event {} is in the middle of a change that was written at once ({}); name the event "
-                      "before or after that change",
-                      question_.at, *wrong));
+    if (auto wrong = state_.state.audit()) return in_the_middle(*wrong);
     auto at = folded_at(question_.at, time);
     if (!at) return at.error();
     report_.at = *at;

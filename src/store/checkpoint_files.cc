@@ -9,6 +9,7 @@
 #include <fstream>
 #include <limits>
 
+#include "store/data_directory.h"
 #include "store/hash_chain.h"
 
 namespace berth::store {
@@ -130,9 +131,9 @@ Result<Checkpoint> CheckpointFiles::load(std::uint64_t seq) const {
 
 std::vector<std::uint64_t> CheckpointFiles::list() const {
   std::vector<std::uint64_t> seqs;
-  std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator(directory_, failure)) {
-    const std::string name = entry.path().filename().string();
+  const auto names = names_in(directory_);
+  if (!names) return seqs;
+  for (const std::string& name : *names) {
     if (!name.starts_with(kPrefix)) continue;
     std::uint64_t seq = 0;
     const auto [end, error] = std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), seq);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -94,6 +95,19 @@ Result<void> make_directory(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> names_in(const std::filesystem::path& directory) {
+  std::vector<std::string> names;
+  std::error_code failure;
+  std::filesystem::directory_iterator entry(directory, failure);
+  while (!failure && entry != std::filesystem::directory_iterator()) {
+    names.push_back(entry->path().filename().string());
+    entry.increment(failure);
+  }
+  if (failure) return io_error(directory.string(), "read", failure.value());
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 Result<void> sync_directory(const std::filesystem::path& path) {
   const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -3,6 +3,8 @@
 // until it closes the log or ends. So two servers never share a directory.
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -28,6 +30,9 @@ class DataDirectory {
   explicit DataDirectory(int lock) : lock_(lock) {}
   int lock_ = -1;
 };
+
+// Returns the names in the directory, sorted. Error kIo, also where the file system fails half-way.
+Result<std::vector<std::string>> names_in(const std::filesystem::path& directory);
 
 // Makes names that were added to the directory durable.
 Result<void> sync_directory(const std::filesystem::path& path);

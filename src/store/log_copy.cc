@@ -77,7 +77,7 @@ Result<void> keep_owner(const std::filesystem::path& from, const std::filesystem
   if (::geteuid() != 0) return {};
   struct stat status {};
   if (::stat(from.c_str(), &status) != 0) return cannot_read(from);
-  if (::chown(to.c_str(), status.st_uid, status.st_gid) != 0) return io_error(to.string(), "chown", errno);
+  if (::lchown(to.c_str(), status.st_uid, status.st_gid) != 0) return io_error(to.string(), "chown", errno);
   return {};
 }
 
@@ -85,7 +85,11 @@ Result<void> copy_database(const std::filesystem::path& directory, const std::fi
                            const CopyProgress& go_on) {
   const std::filesystem::path from = directory / "log.db";
   const std::filesystem::path to = target / "log.db";
-  if (!std::filesystem::exists(from)) return not_found(directory.string() + " holds no log");
+  std::error_code failure;
+  if (!std::filesystem::exists(from, failure)) {
+    if (failure) return io_error(from.string(), "look for", failure.value());
+    return not_found(directory.string() + " holds no log");
+  }
   auto source = Connection::open(from.string(), SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
   if (!source) return source.error();
   if (auto ok = prepare_reader(*source); !ok) return in_database(from, ok.error());

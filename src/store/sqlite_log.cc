@@ -65,7 +65,9 @@ Result<std::unique_ptr<SqliteLog>> SqliteLog::open(const std::filesystem::path& 
 }
 
 Result<std::unique_ptr<SqliteLog>> SqliteLog::open_read_only(const std::filesystem::path& directory) {
-  if (!std::filesystem::exists(directory / kDatabase)) {
+  std::error_code failure;
+  if (!std::filesystem::exists(directory / kDatabase, failure)) {
+    if (failure) return io_error((directory / kDatabase).string(), "look for", failure.value());
     return not_found(fmt::format("{} holds no log", directory.string()));
   }
   std::unique_ptr<SqliteLog> log(new SqliteLog(directory, {}));
