@@ -240,7 +240,7 @@ class Registry(http.server.BaseHTTPRequestHandler):
 
 def an_image_that_cannot_be_pulled_is_told(cluster, kubeconfig):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry) as registry, OnKubelets(
-            cluster, kubeconfig, flags=["--pull-wait", "3s"]) as fleet:
+            cluster, kubeconfig, flags=["--pull-wait", "15s"]) as fleet:  # longer than the network of a pod takes
         threading.Thread(target=registry.serve_forever, daemon=True).start()
         image = f"127.0.0.1:{registry.server_port}/train:1"
         job = fleet.submit("--gpus", "1", "--", "true", image=image)
