@@ -60,6 +60,16 @@ TEST_CASE("an array costs what its elements will write, when it is submitted") {
   CHECK(log_cost(job_with(1'000'000, 10'000)) > 10'000'000'000U);
 }
 
+TEST_CASE("a service costs what its replicas will write") {
+  SubmitJob service = job_with(0, 10'000);
+  service.spec.kind = JobKind::kService;
+  const auto one = log_cost(job_with(0, 10'000));
+  service.spec.groups.front().count = 1;
+  CHECK(log_cost(service) > one);
+  service.spec.groups.front().count = kMaxTasksPerJob;
+  CHECK(log_cost(service) > std::uint64_t{kMaxTasksPerJob} * 10'000U);
+}
+
 TEST_CASE("stops and what operators and jobs report cost nothing, a change a little") {
   CHECK(log_cost(CancelJob{JobId(1), "u"}) == 0);
   CHECK(log_cost(CordonNode{"n1", true, false, "u", 0}) == 0);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <filesystem>
 #include <random>
 #include <sstream>
 
@@ -324,6 +325,15 @@ TEST_CASE_FIXTURE(ExecutorFixture, "tasks of this server that it does not know a
   CHECK(executor_warnings().empty());
   CHECK(find_task_processes().size() == 5);
   close();
+  // Also where its record cannot be read: then no task can be told from a stranger's.
+  const std::string record = task_path(late.key, "launch.json");
+  const std::string kept = path("launch.json");
+  std::filesystem::rename(record, kept);
+  open();
+  CHECK(executor_warnings().empty());
+  CHECK(find_task_processes().size() == 5);
+  close();
+  std::filesystem::rename(kept, record);
   // A copy of the data directory, from before the task, does not.
   ExecutorOptions copied = options();
   copied.run_dir = path("copy");

@@ -34,6 +34,13 @@ struct ViewFixture : ExecutorFixture {
     task.user = TaskUser{kUser, kUser};
     return task;
   }
+  // Its checkpoints are in the volume.
+  TaskLaunch saving(std::uint64_t job, const std::string& script) {
+    TaskLaunch task = viewing(job, script);
+    task.mounts = {{path("volume"), "job-1", "/berth/checkpoint", false}};
+    task.checkpoint_mount = "/berth/checkpoint";
+    return task;
+  }
   // Returns the end of the task, and what it wrote.
   std::pair<Exited, std::string> run(const TaskLaunch& task) {
     REQUIRE(executor().start(task).has_value());
@@ -193,17 +200,13 @@ TEST_CASE_FIXTURE(ViewFixture, "all ranks of a task share its /dev/shm, which ha
 
 TEST_CASE_FIXTURE(ViewFixture, "an acknowledgement is seen in the volume of the checkpoints") {
   if (!is_possible()) return;
-  TaskLaunch task = viewing(1,
-                            "echo '{\"attempt\": 1, \"step\": 7, \"time\": 0}' > /berth/checkpoint/a; "
-                            "mv /berth/checkpoint/a /berth/checkpoint/ack.json");
-  task.mounts = {{path("volume"), "job-1", "/berth/checkpoint", false}};
-  task.checkpoint_mount = "/berth/checkpoint";
+  const TaskLaunch task = saving(1,
+                                 "echo '{\"attempt\": 1, \"step\": 7, \"time\": 0}' > /berth/checkpoint/a; "
+                                 "mv /berth/checkpoint/a /berth/checkpoint/ack.json");
   CHECK_EQ(run(task).first.bad_acks, 0);
   REQUIRE_EQ(checkpoints.size(), 1);
   CHECK_EQ(checkpoints[0].step, 7);
-  TaskLaunch next = viewing(2, "cat /berth/checkpoint/ack.json");  // it goes on from there, and saves nothing
-  next.mounts = task.mounts;
-  next.checkpoint_mount = task.checkpoint_mount;
+  const TaskLaunch next = saving(2, "cat /berth/checkpoint/ack.json");  // it goes on from there, and saves nothing
   CHECK_NE(run(next).second.find("\"step\": 7"), std::string::npos);
   CHECK_EQ(checkpoints.size(), 1);
 }
@@ -211,11 +214,9 @@ TEST_CASE_FIXTURE(ViewFixture, "an acknowledgement is seen in the volume of the 
 TEST_CASE_FIXTURE(ViewFixture,
                   "an acknowledgement in a volume is read with the rights of the user, not with those of root") {
   if (!is_possible()) return;
-  TaskLaunch task = viewing(1,
-                            "echo '{\"attempt\": 1, \"step\": 7, \"time\": 0}' > /berth/checkpoint/a; "
-                            "chmod 0 /berth/checkpoint/a; mv /berth/checkpoint/a /berth/checkpoint/ack.json");
-  task.mounts = {{path("volume"), "job-1", "/berth/checkpoint", false}};
-  task.checkpoint_mount = "/berth/checkpoint";
+  const TaskLaunch task = saving(1,
+                                 "echo '{\"attempt\": 1, \"step\": 7, \"time\": 0}' > /berth/checkpoint/a; "
+                                 "chmod 0 /berth/checkpoint/a; mv /berth/checkpoint/a /berth/checkpoint/ack.json");
   CHECK_EQ(run(task).first.bad_acks, 1);
   CHECK(checkpoints.empty());
 }

@@ -597,6 +597,9 @@ def files_are_checked_without_a_server_and_all_mistakes_told(berth):
     assert said.splitlines()[1:] == ["array.yaml:4:10: workdir: must be an absolute path",
                                      "array.yaml:1:1: array.size must be between 1 and 1000000"], said
     berth("submit", "-f", "array.yaml", code=2, errors=2)
+    # What the server fills in before it looks.
+    write("filled.yaml", "queue: a\ntasks: 2\nmig_profile: 1g.10gb\ncpus: 0\nmemory: 0\n")
+    assert berth("check", "filled.yaml", env=nowhere) == "filled.yaml: a job, no mistakes\n"
     write("torn.yaml", "queues:\n  a: {max: {gpus: 1}\n")
     assert "has no closing }" in berth("check", "torn.yaml", code=2, env=nowhere)
     write("prices.yaml", "currency: EUR\nprices:\n  - valid_from: 2026-11-01\n    gpus: {H100-SXM5-80GB: {floor: 2.5, burst: 3}}\n")

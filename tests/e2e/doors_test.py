@@ -188,24 +188,36 @@ def a_task_that_no_log_knows_is_ended_at_the_start_and_no_other_server_s():
     discard(first)
 
 
+def files_of_log(folder):
+    return [name for name in os.listdir(folder) if name.startswith(("log.db", "head", "checkpoint-"))]
+
+
+def kept_log(server):
+    """A copy of the log of a server that has stopped."""
+    backup = os.path.join(server.directory, "backup")
+    os.mkdir(backup)
+    for name in files_of_log(server.data):
+        shutil.copy(os.path.join(server.data, name), backup)
+    return backup
+
+
+def put_back(server, backup):
+    for name in files_of_log(server.data):
+        os.remove(os.path.join(server.data, name))
+    for name in files_of_log(backup):
+        shutil.copy(os.path.join(backup, name), server.data)
+
+
 def a_task_that_an_older_log_does_not_know_is_ended_at_the_start():
     """A log that was restored from a backup beside the run directory of today."""
     server = served()
     server.stop()
-    logs = [name for name in os.listdir(server.data) if name.startswith(("log.db", "head", "checkpoint-"))]
-    backup = os.path.join(server.directory, "backup")
-    os.mkdir(backup)
-    for name in logs:
-        shutil.copy(os.path.join(server.data, name), backup)
+    backup = kept_log(server)
     assert server.start(), server.tail()
     late = submit(server, "exec sleep 1000")
     eventually("the task runs", lambda: processes_of(server.data))
     server.kill()
-    for name in os.listdir(server.data):
-        if name.startswith(("log.db", "head", "checkpoint-")):
-            os.remove(os.path.join(server.data, name))
-    for name in logs:
-        shutil.copy(os.path.join(backup, name), server.data)
+    put_back(server, backup)
     assert server.start(), server.tail()
     eventually("the task of the lost log has ended", lambda: not processes_of(server.data))
     said = "1 task that the event log does not know ran here at the start and was ended"
@@ -213,6 +225,27 @@ def a_task_that_an_older_log_does_not_know_is_ended_at_the_start():
     again = submit(server, "echo again", gpus=4)
     assert again == late, "the log knows no such job"
     assert ended(server, again)["outcome"] == "succeeded", "its record has gone with it"
+    discard(server)
+
+
+def a_job_that_waits_in_an_older_log_starts_behind_its_own_later_task():
+    """In the log that is kept it waits; since then it has started, so its next start has the name of the task that runs."""
+    server = served()
+    blocks = submit(server, "exec sleep 1000", gpus=4)
+    server.wait_phase(blocks, "running")
+    late = submit(server, "mkdir $BERTH_CHECKPOINT_DIR/once && exec sleep 1000; echo again", gpus=4)
+    server.stop()
+    backup = kept_log(server)
+    assert server.start(), server.tail()
+    server.ask("DELETE", f"/v1/jobs/{blocks}")
+    server.wait_phase(late, "running")
+    eventually("the later task runs", lambda: os.path.isdir(os.path.join(server.data, "jobs", str(late), "checkpoint", "once")))
+    server.kill()
+    put_back(server, backup)
+    assert server.start(), server.tail()
+    server.ask("DELETE", f"/v1/jobs/{blocks}")
+    assert ended(server, late)["outcome"] == "succeeded", "its start is not taken for that of the task that is ended"
+    assert output(server, late).strip() == "again", output(server, late)
     discard(server)
 
 
@@ -285,6 +318,7 @@ if __name__ == "__main__":
         a_copy_of_a_data_directory_is_refused_while_the_first_is_served,
         a_task_that_no_log_knows_is_ended_at_the_start_and_no_other_server_s,
         a_task_that_an_older_log_does_not_know_is_ended_at_the_start,
+        a_job_that_waits_in_an_older_log_starts_behind_its_own_later_task,
         a_member_cannot_use_up_the_reserve_of_the_disk,
         a_gang_gets_another_port_where_somebody_sits_on_its_own,
         damaged_keys_are_told_by_verify_and_by_the_start,

@@ -90,6 +90,8 @@ def a_subject_writes_so_much_a_day_and_no_more():
     array = {**job, "kind": "array", "array": {"size": 100_000}}
     answer, content = busy.send("POST", "/v1/jobs", array)  # each element is an event
     assert answer.status == 403 and b"--day-limit" in content and b"token:busy" in content, content
+    once = [busy.send("POST", "/v1/jobs", job, {"Idempotency-Key": "once"})[0].status for _ in range(1_000)]
+    assert set(once) <= {200, 201}, set(once)  # what writes nothing costs nothing
     taken = 0
     while (answer := busy.send("POST", "/v1/jobs", job))[0].status == 201 and taken < 2_000:
         taken += 1
