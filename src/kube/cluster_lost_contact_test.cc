@@ -110,6 +110,25 @@ TEST_CASE(
   CHECK_EQ(world.charged_gpus(), 24);
 }
 
+TEST_CASE("a pod whose container does not start is charged until its kubelet has its devices back") {
+  LostContact world(1);
+  world.server.put(Kind::kPod, StandInServer::pod_of("team", "p", 8));
+  world.pass(3);
+  boost::json::object pod = world.server.pod("team/p");
+  REQUIRE_EQ(StandInServer::node_of(pod), "n1");
+  pod["status"].as_object()["containerStatuses"] =
+      boost::json::parse(R"([{"state":{"waiting":{"reason":"ImagePullBackOff"}}}])");
+  world.server.put(Kind::kPod, pod);
+  world.pass(700);
+  CHECK(world.server.pod("team/p").at("metadata").as_object().contains("deletionTimestamp"));
+  CHECK_EQ(world.charged_gpus(), 8);
+  CHECK(world.outcomes.empty());
+  world.server.run_kubelets();
+  world.pass(5);
+  CHECK_EQ(world.charged_gpus(), 0);
+  CHECK_EQ(world.outcomes.at(JobId(1)), Outcome::kStartFailed);
+}
+
 TEST_CASE("a PodGroup whose controller makes new pods is replaced as a whole, and not torn into single jobs") {
   LostContact world(7);
   boost::json::object group{{"metadata", {{"namespace", "team"}, {"name", "pg"}}}, {"spec", {{"minMember", 3}}}};

@@ -138,10 +138,10 @@ void Cluster::Impl::tick_own(const TaskKey& key, Task& task) {
   create(key, task);
 }
 
-// A pull may fail for a while. What is tried in vain for longer than that is a failed start: its pod is deleted, and
-// when it is gone, so that its kubelet has its devices back, the task has ended. A pod that berth has made has all its
-// parts, so what the kubelet will not even try fails sooner; a pod of others may get its Secret later. Of a node out of
-// contact nobody knows whether the container starts.
+// A pull may fail for a while. If the container has not started after `pull_wait_s`, its start has failed: the pod is
+// deleted, and the task has ended when the pod is gone, as its kubelet has its devices until then. A pod that berth has
+// made has all its parts, so what the kubelet does not even try fails sooner; a pod of others may get its Secret later.
+// On a node out of contact the container may have started, so nothing is decided there.
 void Cluster::Impl::watch_stuck(Pod& pod) {
   const std::string& why = pod.object.stuck;
   const auto node = nodes_.find(pod.object.node);

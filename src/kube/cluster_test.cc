@@ -26,6 +26,22 @@ struct Fixture : ApiStandIn {
   }
 };
 
+struct PullFixture : Fixture {
+  static Options short_wait() {
+    Options options;
+    options.pull_wait_s = 100;
+    return options;
+  }
+  PullFixture() : Fixture(short_wait()) {}
+  // Returns the uid of a pod on n2.
+  std::string bind() {
+    pod("a", 2);
+    settle();
+    start(task(1), "n2", 2);
+    return uid_of("a");
+  }
+};
+
 }  // namespace
 
 TEST_CASE("nothing is told before every kind was listed, and then nodes come first") {
@@ -113,13 +129,8 @@ TEST_CASE("the last line of a container that failed is its message, without the 
 TEST_CASE("a bound pod whose container does not start gives its places back after the time that was given") {
   for (const std::string why : {"ImagePullBackOff", "CreateContainerConfigError"}) {
     CAPTURE(why);
-    Options options;
-    options.pull_wait_s = 100;
-    Fixture api(std::move(options));
-    api.pod("a", 2);
-    api.settle();
-    api.start(task(1), "n2", 2);
-    const std::string uid = api.uid_of("a");
+    PullFixture api;
+    const std::string uid = api.bind();
     const std::string registry(260, 'r');
     api.pods_.at(uid)["status"] =
         ApiStandIn::json(R"({"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":")" + why +
@@ -144,13 +155,8 @@ TEST_CASE("a bound pod whose container does not start gives its places back afte
 }
 
 TEST_CASE("a pod on a node out of contact keeps its places, whatever was last heard of its container") {
-  Options options;
-  options.pull_wait_s = 100;
-  Fixture api(std::move(options));
-  api.pod("a", 2);
-  api.settle();
-  api.start(task(1), "n2", 2);
-  const std::string uid = api.uid_of("a");
+  PullFixture api;
+  const std::string uid = api.bind();
   api.pods_.at(uid)["status"] = ApiStandIn::json(
       R"({"phase":"Pending","containerStatuses":[{"state":{"waiting":{"reason":"ImagePullBackOff"}}}]})");
   api.show(uid);

@@ -212,7 +212,7 @@ void Cluster::Impl::renew_if_outdated(const std::string& key, Group& group) {
 }
 
 // Returns true if the job of the group waits for more pods than there are, and no controller makes those that it lacks.
-// It would be given its GPUs in vain.
+// GPUs that it is given would wait for a gang that cannot start.
 bool Cluster::Impl::is_short(const Group& group) {
   if (!group.job.valid() || is_admitted_by_suspension(group)) return false;
   bool is_known = false;
