@@ -240,7 +240,7 @@ void State::on(const NodeStatusChanged& event) {
   ++opportunity_;
 }
 
-// A node without GPUs, CPUs and labels is left, so whoever looks over all nodes finds nothing on it.
+// What is left has no GPUs, CPUs and labels, so code that goes over all nodes counts nothing of it.
 void State::on(const NodeRemoved& event) {
   NodeState& node = node_mut(event.node);
   BERTH_CHECK(node.status == NodeStatus::kLost && !node.removed && node.tenants.empty());
