@@ -32,16 +32,17 @@ constexpr Timestamp kMade{10'000'000};
 // A data directory with a real log: three jobs, of which the first two have run. One minute passes before each command.
 class Directory {
  public:
-  Directory() : log_(store::SqliteLog::open(directory_.path()).value()), epoch_(log_->take_epoch().value()) {
+  explicit Directory(const char* node = "n1")
+      : log_(store::SqliteLog::open(directory_.path()).value()), epoch_(log_->take_epoch().value()) {
     ClusterConfig config = default_cluster_config();
     config.gpu_models = {{"H100", 1000, 81'920}};
     config.queues = {control::HandDrivenFleet::queue("a", 8)};
     command(ApplyConfig{config, "op"});
-    command(RegisterNode{fleet_.node("n1")});
-    run_job();
+    command(RegisterNode{fleet_.node(node)});
+    run_job(node);
     after_first_ = log_->last().seq;
     time_of_first_ = fleet_.now;
-    run_job();
+    run_job(node);
     submit();
     store::write_file(path() / "token", "secret\n");
     store::write_file(path() / "lock", "");
@@ -77,11 +78,11 @@ class Directory {
     write(batch);
     return *reply;
   }
-  void run_job() {
+  void run_job(const char* node) {
     const JobId job = submit();
     control::Batch batch(fleet_.state, fleet_.now);
     Plan plan;
-    plan.decisions.emplace_back(StartDecision{job, {fleet_.place(job, "n1", 0)}});
+    plan.decisions.emplace_back(StartDecision{job, {fleet_.place(job, node, 0)}});
     control::commit(batch, plan);
     write(batch);
     command(ReportTaskExited{{job, 1, 0, 1, ExitReason::kExited, 0, ""}});
@@ -370,22 +371,25 @@ TEST_CASE("a shelf keeps the newest backups, and removes an old one only after a
         std::vector<std::string>{"backup-19700101T024740000Z", "backup-19700101T024840000Z", "backup-by-hand"});
 }
 
-TEST_CASE("a shelf never removes backups of another log") {
-  Directory real;
-  real.submit();  // which the other log does not have
-  const fs::path shelf_path = real.beside("shelf");
-  fs::create_directory(shelf_path);
-  REQUIRE(BackupShelf(real.path().string(), {.to = shelf_path.string(), .every_s = 60, .keep = 1}).add(kMade, {}));
-  Directory other;
-  const BackupShelf shelf(other.path().string(), {.to = shelf_path.string(), .every_s = 60, .keep = 1});
-  for (int i = 1; i < 4; ++i) {
-    const auto made = shelf.add(kMade + i * 60'000, {});
-    REQUIRE(made.has_value());
-    REQUIRE(made->warnings.size() == 1);
-    CHECK(made->warnings.front().starts_with("1 of the backups"));
+TEST_CASE("a shelf never removes backups of another log, be it longer or shorter") {
+  for (const bool is_longer : {true, false}) {
+    CAPTURE(is_longer);
+    Directory real;
+    Directory other("n2");
+    (is_longer ? other : real).submit();
+    const fs::path shelf_path = real.beside("shelf");
+    fs::create_directory(shelf_path);
+    REQUIRE(BackupShelf(real.path().string(), {.to = shelf_path.string(), .every_s = 60, .keep = 1}).add(kMade, {}));
+    const BackupShelf shelf(other.path().string(), {.to = shelf_path.string(), .every_s = 60, .keep = 1});
+    for (int i = 1; i < 4; ++i) {
+      const auto made = shelf.add(kMade + i * 60'000, {});
+      REQUIRE(made.has_value());
+      REQUIRE(made->warnings.size() == 1);
+      CHECK(made->warnings.front().starts_with("1 of the backups"));
+    }
+    CHECK(fs::exists(shelf_path / "backup-19700101T024640000Z"));
+    CHECK(std::distance(fs::directory_iterator(shelf_path), fs::directory_iterator()) == 2);
   }
-  CHECK(fs::exists(shelf_path / "backup-19700101T024640000Z"));
-  CHECK(std::distance(fs::directory_iterator(shelf_path), fs::directory_iterator()) == 2);
 }
 
 TEST_CASE("an event is refused where the next one was written at once with it") {

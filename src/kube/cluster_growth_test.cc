@@ -140,6 +140,22 @@ TEST_CASE("a gang that waits is given up where a pod of it is deleted, though a 
   CHECK_FALSE(StandInServer::node_of(world.server.pod("team/p4")).empty());  // with p2 it is as many as the least size
 }
 
+TEST_CASE("a pod that is being deleted does not count for the least size of a gang") {
+  Growth world(Kind::kVolcanoPodGroup, 2);
+  world.add_nodes(3);
+  world.add_pods(3);
+  REQUIRE_EQ(world.bound(), 3);
+  for (const char* pod : {"team/p0", "team/p1"}) world.server.end(pod, 1);
+  world.work(5);
+  boost::json::object leaves = world.server.pod("team/p2");
+  leaves["metadata"].as_object()["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  world.server.put(Kind::kPod, std::move(leaves));
+  world.add_pods(1);
+  CHECK(StandInServer::node_of(world.server.pod("team/p3")).empty());
+  world.add_pods(1);
+  CHECK_FALSE(StandInServer::node_of(world.server.pod("team/p4")).empty());
+}
+
 TEST_CASE("a pod beyond the least size that waits stays a job of its own when the gang is over") {
   Growth world(Kind::kVolcanoPodGroup, 2);
   world.add_nodes(2);
