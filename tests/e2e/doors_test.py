@@ -3,6 +3,7 @@
 uids, its data directory, its keys, and the ports of gangs."""
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -228,6 +229,11 @@ def a_task_that_an_older_log_does_not_know_is_ended_at_the_start():
     discard(server)
 
 
+def parent_of(process):
+    with open(f"/proc/{process}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
 def a_job_that_waits_in_an_older_log_starts_behind_its_own_later_task():
     """In the log that is kept it waits; since then it has started, so its next start has the name of the task that runs."""
     server = served()
@@ -241,9 +247,13 @@ def a_job_that_waits_in_an_older_log_starts_behind_its_own_later_task():
     server.wait_phase(late, "running")
     eventually("the later task runs", lambda: os.path.isdir(os.path.join(server.data, "jobs", str(late), "checkpoint", "once")))
     server.kill()
+    supervisor, = {parent_of(process) for process in processes_of(server.data)}
+    os.kill(supervisor, signal.SIGSTOP)  # so that its task has not ended when the start comes
     put_back(server, backup)
     assert server.start(), server.tail()
     server.ask("DELETE", f"/v1/jobs/{blocks}")
+    eventually("its start is decided", lambda: server.ask("GET", f"/v1/jobs/{late}")["attempts"] == 1)
+    os.kill(supervisor, signal.SIGCONT)
     assert ended(server, late)["outcome"] == "succeeded", "its start is not taken for that of the task that is ended"
     assert output(server, late).strip() == "again", output(server, late)
     discard(server)
