@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "model/name.h"
+#include "model/queue_path.h"
 
 namespace berth {
 namespace {
@@ -67,10 +68,6 @@ std::string problem_of_source(const VolumeConfig& volume) {
 }
 
 }  // namespace
-
-bool is_at_or_below(std::string_view path, std::string_view above) {
-  return path == above || (path.size() > above.size() && path.starts_with(above) && path[above.size()] == '/');
-}
 
 std::string problem_of_mount_place(std::string_view path) {
   constexpr std::array<std::string_view, 3> kOfTheSystem = {"/proc", "/sys", "/dev"};

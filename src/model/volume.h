@@ -93,9 +93,6 @@ struct VolumePlace {
 std::string problem_of_mount_place(std::string_view path);
 std::string problem_of_volume_path(std::string_view path);
 
-// Returns true if the one path is the other or lies below it.
-bool is_at_or_below(std::string_view path, std::string_view above);
-
 // Return what is wrong with a definition and what would be right, or nothing.
 std::string problem_of(const VolumeConfig& volume);
 std::string problem_of(const SecretConfig& secret);
