@@ -14,26 +14,14 @@ class MountCheck {
       : config_(state.config()), spec_(spec), is_kubernetes_(runs_containers(state)) {}
 
   std::vector<Error> run() {
-    if (spec_.mounts.size() > kMaxMounts || spec_.secrets.size() > kMaxMounts) {
-      tell("mounts and secrets list at most " + std::to_string(kMaxMounts) + " each");
-      return std::move(errors_);
-    }
-    for (std::size_t i = 0; i < spec_.mounts.size(); ++i) {
-      const Mount& mount = spec_.mounts[i];
-      const std::string where = "mounts[" + std::to_string(i) + "]: ";
-      check_volume(where, mount.name, false);
-      check_path(where, mount.path);
-    }
-    for (std::size_t i = 0; i < spec_.secrets.size(); ++i) {
-      const std::string where = "secrets[" + std::to_string(i) + "]: ";
-      check_secret(where, spec_.secrets[i].name);
-      if (!spec_.secrets[i].path.empty()) check_path(where, spec_.secrets[i].path);
-    }
-    check_secrets_differ();
-    check_place("checkpoint", spec_.checkpoint.place);
-    check_place("outputs", spec_.outputs);
-    if (spec_.shm_mib < 0 || spec_.shm_mib > kMaxShmMib) tell("shm must be between 1MiB and 16TiB");
-    check_shm();
+    for (std::size_t i = 0; i < spec_.mounts.size(); ++i)
+      check_volume("mounts[" + std::to_string(i) + "]: ", spec_.mounts[i].name, false);
+    for (std::size_t i = 0; i < spec_.secrets.size(); ++i)
+      check_secret("secrets[" + std::to_string(i) + "]: ", spec_.secrets[i].name);
+    if (const std::string& volume = spec_.checkpoint.place.volume; !volume.empty())
+      check_volume("checkpoint.volume: ", volume, true);
+    if (const std::string& volume = spec_.outputs.volume; !volume.empty())
+      check_volume("outputs.volume: ", volume, true);
     return std::move(errors_);
   }
 
@@ -60,48 +48,9 @@ class MountCheck {
            (is_kubernetes_ ? "Kubernetes (kubernetes: NAME)" : "a machine (files: {NAME: PATH})"));
   }
 
-  void check_path(const std::string& where, const std::string& path) {
-    if (const std::string problem = problem_of_mount_place(path); !problem.empty()) return tell(where + problem);
-    for (const std::string& other : taken_) {
-      if (is_at_or_below(path, other) || is_at_or_below(other, path))
-        return tell(where + "'" + path + "' and '" + other +
-                    "' lie in one another; give each mount a place of its own");
-    }
-    taken_.push_back(path);
-  }
-
-  void check_shm() {
-    for (const TaskGroup& group : spec_.groups) {
-      const std::int64_t memory_mib = group.request.memory_mib;
-      if (memory_mib > 0 && spec_.shm_mib > memory_mib)
-        return tell("shm (" + std::to_string(spec_.shm_mib) + " MiB) is more than the memory of a task (" +
-                    std::to_string(memory_mib) + " MiB), as which it counts; ask for more memory or less shm");
-    }
-  }
-
-  void check_secrets_differ() {
-    std::vector<std::string> places;
-    for (const SecretMount& secret : spec_.secrets) places.push_back(secret.place());
-    std::sort(places.begin(), places.end());
-    if (const auto twice = std::adjacent_find(places.begin(), places.end()); twice != places.end())
-      tell("secrets: two have their files in '" + *twice + "'; give one of them another path");
-  }
-
-  void check_place(const std::string& key, const VolumePlace& place) {
-    if (place.volume.empty()) {
-      if (!place.path.empty()) tell(key + ".path is a directory in " + key + ".volume; name the volume, too");
-      return;
-    }
-    check_volume(key + ".volume: ", place.volume, true);
-    if (place.path.empty()) return;
-    if (const std::string problem = problem_of_volume_path(place.path); !problem.empty())
-      tell(key + ".path: " + problem);
-  }
-
   const ClusterConfig& config_;
   const JobSpec& spec_;
   const bool is_kubernetes_;
-  std::vector<std::string> taken_;
   std::vector<Error> errors_;
 };
 
@@ -113,7 +62,7 @@ bool runs_containers(const state::State& state) {
 }
 
 std::vector<Error> check_mounts(const state::State& state, const JobSpec& spec) {
-  if (!spec.has_mounts() && spec.checkpoint.place.path.empty() && spec.outputs.path.empty()) return {};
+  if (spec.mounts.size() > kMaxMounts || spec.secrets.size() > kMaxMounts) return {};  // told already
   return MountCheck(state, spec).run();
 }
 

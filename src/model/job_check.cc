@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "model/image.h"
+#include "model/mount_check.h"
 #include "model/node_rule.h"
 #include "model/toleration.h"
 
@@ -297,6 +298,7 @@ std::vector<Error> check_job_alone(const JobSpec& spec) {
   add(check_terms("anti_affinity", spec.anti_affinity));
   add(check_ports(spec.ports));
   add(check_dependencies(spec));
+  for (Error& mistake : check_mounts_alone(spec)) mistakes.push_back(std::move(mistake));
   return mistakes;
 }
 

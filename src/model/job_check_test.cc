@@ -50,6 +50,25 @@ TEST_CASE("each part of a job tells its mistake, with its key first") {
                  "ports: 22000 is reserved for MASTER_PORT of gangs (20000 to 29999); give another one"});
 }
 
+TEST_CASE("places, directories and amounts of mounts are judged without the queue that has the volumes") {
+  JobSpec spec = sound();
+  spec.mounts = {{"d", "/proc/x", false}, {"s", "/a", false}, {"s", "/a/b", false}};
+  spec.checkpoint.place = {"s", "../x"};
+  spec.outputs = {"", "x"};
+  spec.shm_mib = 65;
+  spec.groups.front().request.memory_mib = 64;
+  const auto messages = mistakes_of(spec);
+  REQUIRE(messages.size() == 5);
+  CHECK(messages[0].starts_with("mounts[0]: '/proc/x' lies in /proc"));
+  CHECK(messages[1].starts_with("mounts[2]: '/a/b' and '/a' lie in one another"));
+  CHECK(messages[2].starts_with("checkpoint.path: '../x' is not a path within the volume"));
+  CHECK(messages[3].starts_with("outputs.path is a directory in outputs.volume"));
+  CHECK(messages[4].starts_with("shm (65 MiB) is more than the memory of a task (64 MiB)"));
+  spec = sound();
+  spec.mounts.assign(kMaxMounts + 1, {"s", "/a", false});
+  CHECK(mistakes_of(spec) == Messages{"mounts and secrets list at most 32 each"});
+}
+
 TEST_CASE("a mistake in one of several groups names the group, and a job without groups is refused") {
   JobSpec spec = sound();
   spec.groups.push_back(spec.groups.front());

@@ -597,6 +597,10 @@ def files_are_checked_without_a_server_and_all_mistakes_told(berth):
     assert said.splitlines()[1:] == ["array.yaml:4:10: workdir: must be an absolute path",
                                      "array.yaml:1:1: array.size must be between 1 and 1000000"], said
     berth("submit", "-f", "array.yaml", code=2, errors=2)
+    write("mounting.yaml", "queue: a\ngpus: 1\ncommand: x\nmounts: ['d:/proc', 's:/a', 's:/a/b']\nmemory: 1GiB\nshm: 2GiB\n"
+          "checkpoint: {volume: s, path: ../x}\n")
+    told = json.loads(berth("check", "-o", "json", "mounting.yaml", code=2, env=nowhere))["items"][0]["mistakes"]
+    assert [(one["line"], one["path"]) for one in told] == [(4, "mounts[0]"), (4, "mounts[2]"), (7, "checkpoint.path"), (6, "shm")], told
     # What the server fills in before it looks.
     write("filled.yaml", "queue: a\ntasks: 2\nmig_profile: 1g.10gb\ncpus: 0\nmemory: 0\n")
     assert berth("check", "filled.yaml", env=nowhere) == "filled.yaml: a job, no mistakes\n"
