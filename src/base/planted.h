@@ -1,7 +1,8 @@
 #pragma once
 // Planted bugs: bugs put into the core on purpose, to show that the simulation finds them. Test builds contain them,
-// and planted_test switches on one at a time; otherwise each costs one comparison. A build without
-// BERTH_PLANTABLE_BUGS, such as every release, contains none: planted() is false at compile time.
+// and planted_test switches on one at a time (gpu_handover_test the one of the machine); otherwise each costs one
+// comparison. A build without BERTH_PLANTABLE_BUGS, such as every release, contains none: planted() is false at compile
+// time.
 
 #include <array>
 #include <string_view>
@@ -52,7 +53,8 @@ enum class Bug {
   kBudgetIgnored,         // sched: jobs start although a budget or grant is used up
   kMarkToldTwice,         // control: a mark that a budget has already is told again
   kMonthNotBegun,         // billing: a new month does not set a budget back
-  kForeignIgnored         // state: what others use of a node is taken for free
+  kForeignIgnored,        // state: what others use of a node is taken for free
+  kGpuUnchecked           // backend/local: a task starts without a look at its GPUs; for gpu_handover_test alone
 };
 
 inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
@@ -98,7 +100,8 @@ inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
                                                                    "budget-ignored",
                                                                    "mark-told-twice",
                                                                    "month-not-begun",
-                                                                   "foreign-ignored"});
+                                                                   "foreign-ignored",
+                                                                   "gpu-unchecked"});
 
 constexpr std::string_view name_of(Bug bug) { return kBugNames[static_cast<std::size_t>(bug)]; }
 

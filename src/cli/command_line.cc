@@ -268,6 +268,10 @@ class Declarations {
       sub.add_option("--deadline", kept->deadline, "what still runs then is stopped, such as 2h");
       sub.add_flag("--when-idle", kept->when_idle, "ask no job to leave: let all of them finish");
     }
+    if (action == NodeAction::kUncordon) {
+      sub.add_option("--gpu", kept->gpu, "instead, lift the fence of this GPU of the node, by its index")
+          ->type_name("INDEX");
+    }
     if (action == NodeAction::kFence) sub.add_flag("--yes", kept->confirmed, "the node is known to be off");
   }
 
@@ -428,7 +432,8 @@ void Declarations::declare_cluster() {
   add_list(machines, nodes->show);
 
   node_action("cordon", NodeAction::kCordon, "Start no new tasks on nodes", "berth cordon gpu-01");
-  node_action("uncordon", NodeAction::kUncordon, "Use nodes again", "berth uncordon gpu-01");
+  node_action("uncordon", NodeAction::kUncordon, "Use nodes again",
+              "berth uncordon gpu-01\n  berth uncordon gpu-01 --gpu 3");
   node_action("drain", NodeAction::kDrain,
               "Cordon nodes, and empty them: jobs that save are asked to leave, others run to their end",
               "berth drain gpu-01\n  berth drain --deadline 2h gpu-01\n  berth drain --lose-work gpu-01\n  berth drain "

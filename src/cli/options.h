@@ -147,6 +147,7 @@ struct NodeActionOptions {
   bool lose_work = false;     // of a drain: also stop jobs that cannot save
   bool when_idle = false;     // of a drain: let all jobs finish
   std::string deadline = {};  // of a drain: "2h"
+  std::string gpu = {};       // of an uncordon: the GPU whose fence is lifted
 };
 // Windows in which nothing runs on some nodes.
 struct MaintenanceOptions {

@@ -501,6 +501,20 @@ NodeSpec with_places_kept(const NodeState& node, const NodeSpec& spec) {
   return merged;
 }
 
+// A fence of a GPU stays over restarts and boots of its node. The check before the next start would find what is left
+// on it, but a fence may also stand for what a check cannot see.
+void keep_fences(const NodeState& node, NodeSpec& spec) {
+  for (Gpu& gpu : spec.gpus) {
+    for (const Gpu& old : node.spec.gpus) {
+      if (!old.fenced || old.uuid != gpu.uuid) continue;
+      gpu.failed = !gpu.healthy;
+      gpu.healthy = false;
+      gpu.fenced = true;
+      gpu.fault = old.fault;
+    }
+  }
+}
+
 bool anything_bound(const NodeState& node) {
   const bool gpu_bound = std::any_of(node.gpus.begin(), node.gpus.end(), [](const state::GpuSlot& gpu) {
     return gpu.free_milli != kMilli || gpu.nominated_milli != 0;
@@ -546,6 +560,7 @@ Result<Reply> on(Batch& batch, const RegisterNode& command) {
     if (known->spec.name != command.spec.name) event.renamed_from = known->spec.name;
     booted = has_booted(*known, command.spec);
     if (anything_bound(*known)) event.spec = with_places_kept(*known, command.spec);
+    keep_fences(*known, event.spec);
   } else {
     event.node = NodeId(static_cast<std::uint32_t>(batch.state().nodes().size()));
     event.lease = 1;
@@ -681,10 +696,45 @@ Result<Reply> on(Batch& batch, const NoteSignIns& command) {
 Result<Reply> on(Batch& batch, const ReportGpuHealth& command) {
   const NodeState* node = batch.state().node_named(command.node);
   if (node == nullptr) return no_such_node(command.node);
-  if (command.gpu >= node->gpus.size())
-    return not_found("node '" + command.node + "' has no GPU " + std::to_string(command.gpu));
-  if (node->gpus[command.gpu].healthy == command.healthy) return Reply{.job = {}, .unchanged = true};
-  batch.emit(GpuHealthChanged{node->id, command.gpu, command.healthy, command.why});
+  std::size_t index = command.gpu;
+  if (!command.uuid.empty()) {
+    const auto& gpus = node->spec.gpus;
+    const auto of_uuid = [&](const Gpu& gpu) { return gpu.uuid == command.uuid; };
+    index = static_cast<std::size_t>(std::find_if(gpus.begin(), gpus.end(), of_uuid) - gpus.begin());
+  }
+  if (index >= node->gpus.size())
+    return not_found("node '" + command.node + "' has no GPU " +
+                     (command.uuid.empty() ? std::to_string(index) : command.uuid));
+  const Gpu& gpu = node->spec.gpus[index];
+  GpuHealthChanged event{node->id, static_cast<std::uint8_t>(index), false, command.why, true};
+  if (gpu.fenced) {  // a report does not lift a fence
+    event.why = gpu.fault;
+    event.failed = !command.fence && !command.healthy;
+    if (command.fence || event.failed == gpu.failed) return Reply{.job = {}, .unchanged = true};
+  } else if (command.fence && !command.healthy) {
+    event.failed = !gpu.healthy;
+  } else {
+    if (gpu.healthy == command.healthy) return Reply{.job = {}, .unchanged = true};
+    event.healthy = command.healthy;
+    event.fenced = false;
+  }
+  batch.emit(std::move(event));
+  return Reply{};
+}
+
+Result<Reply> on(Batch& batch, const LiftGpuFence& command) {
+  const NodeState* node = batch.state().node_named(command.node);
+  if (node == nullptr) return no_such_node(command.node);
+  if (command.gpu < 0 || command.gpu >= static_cast<std::int64_t>(node->gpus.size()))
+    return not_found("node '" + command.node + "' has no GPU " + std::to_string(command.gpu) + ", but " +
+                     std::to_string(node->gpus.size()) + ", counted from 0");
+  const auto index = static_cast<std::uint8_t>(command.gpu);
+  const Gpu& gpu = node->spec.gpus[index];
+  if (!gpu.fenced && !gpu.healthy)
+    return conflict("GPU " + std::to_string(index) + " of node '" + command.node +
+                    "' is not fenced: its node reports it as failed, and takes that back itself");
+  if (!gpu.fenced) return Reply{.job = {}, .unchanged = true};
+  batch.emit(GpuHealthChanged{node->id, index, !gpu.failed, "the fence is lifted", false, command.user});
   return Reply{};
 }
 

@@ -334,6 +334,72 @@ TEST_CASE_FIXTURE(HandDrivenFleet,
   CHECK_EQ(loaded->digest(), state.digest());
 }
 
+TEST_CASE_FIXTURE(HandDrivenFleet, "a fence of a GPU stays until an operator lifts it, whatever the node reports") {
+  configure({queue("research")});
+  NodeSpec spec = node("n1");
+  command(RegisterNode{spec});
+  const state::NodeState& known = *state.node_named("n1");
+  command(ReportGpuHealth{"n1", 0, false, "process 4711 of job 9 uses it", true, "n1-3"});
+  CHECK_FALSE(known.gpus[3].healthy);
+  CHECK_EQ(known.spec.gpus[3].fault, "process 4711 of job 9 uses it");
+  CHECK_EQ(state.capacity()[kDimGpu], 7 * kMilli);
+  CHECK(command(ReportGpuHealth{"n1", 3, true, "well"}).unchanged);
+  CHECK(command(ReportGpuHealth{"n1", 3, false, "again", true}).unchanged);
+  std::swap(spec.gpus[0], spec.gpus[3]);
+  command(RegisterNode{spec});
+  CHECK_FALSE(known.gpus[0].healthy);
+  CHECK(known.gpus[3].healthy);
+  CHECK_EQ(known.spec.gpus[0].fault, "process 4711 of job 9 uses it");
+  const auto loaded = state::State::load(state.save());
+  REQUIRE(loaded);
+  CHECK(loaded->node_named("n1")->spec.gpus[0].fenced);
+  CHECK(command(LiftGpuFence{"n1", 1, "op"}).unchanged);
+  CHECK_FALSE(command(LiftGpuFence{"n1", 0, "op"}).unchanged);
+  CHECK(known.gpus[0].healthy);
+  CHECK(known.spec.gpus[0].fault.empty());
+  CHECK_EQ(state.audit(), std::nullopt);
+}
+
+TEST_CASE_FIXTURE(HandDrivenFleet, "a GPU that fails while it is fenced is failed once the fence is lifted") {
+  configure({queue("research")});
+  NodeSpec spec = node("n1");
+  command(RegisterNode{spec});
+  const state::NodeState& known = *state.node_named("n1");
+  const Gpu& gpu = known.spec.gpus[2];
+  command(ReportGpuHealth{"n1", 2, false, "left", true});
+  CHECK_FALSE(gpu.failed);
+  CHECK_FALSE(command(ReportGpuHealth{"n1", 2, false, "xid 79"}).unchanged);
+  CHECK(gpu.failed);
+  CHECK_EQ(gpu.fault, "left");
+  CHECK(command(ReportGpuHealth{"n1", 2, false, "xid 79"}).unchanged);
+  CHECK_FALSE(command(ReportGpuHealth{"n1", 2, true, ""}).unchanged);
+  CHECK_FALSE(gpu.failed);
+  spec.gpus[2].healthy = false;  // it fails while the node is away
+  command(RegisterNode{spec});
+  CHECK(gpu.failed);
+  CHECK_FALSE(command(LiftGpuFence{"n1", 2, "op"}).unchanged);
+  CHECK_FALSE(gpu.fenced);
+  CHECK_FALSE(gpu.failed);
+  CHECK_FALSE(known.gpus[2].healthy);
+  command(ReportGpuHealth{"n1", 2, false, "left", true});
+  command(LiftGpuFence{"n1", 2, "op"});
+  CHECK_FALSE(known.gpus[2].healthy);
+  CHECK_FALSE(command(ReportGpuHealth{"n1", 2, true, ""}).unchanged);
+  CHECK(known.gpus[2].healthy);
+  CHECK_EQ(state.audit(), std::nullopt);
+}
+
+TEST_CASE_FIXTURE(HandDrivenFleet, "a lift of a fence says what cannot be") {
+  configure({queue("research")});
+  command(RegisterNode{node("n1")});
+  CHECK_EQ(try_command(LiftGpuFence{"n1", 8, "op"}).error().message, "node 'n1' has no GPU 8, but 8, counted from 0");
+  CHECK_FALSE(try_command(LiftGpuFence{"n2", 0, "op"}));
+  CHECK_FALSE(try_command(ReportGpuHealth{"n1", 0, false, "", true, "GPU-other"}));
+  command(ReportGpuHealth{"n1", 2, false, "xid 79"});
+  CHECK_EQ(try_command(LiftGpuFence{"n1", 2, "op"}).error().message,
+           "GPU 2 of node 'n1' is not fenced: its node reports it as failed, and takes that back itself");
+}
+
 TEST_CASE_FIXTURE(HandDrivenFleet, "foreign use and countables that cannot be are refused by name") {
   configure({queue("research")});
   command(RegisterNode{node("n1")});

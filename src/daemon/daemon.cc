@@ -24,6 +24,7 @@
 #include "daemon/budget_watch.h"
 #include "daemon/exit_code.h"
 #include "daemon/gatekeeper.h"
+#include "daemon/gpu_look.h"
 #include "daemon/gpu_utilization_sampler.h"
 #include "daemon/inbox.h"
 #include "daemon/issuer_door.h"
@@ -257,6 +258,7 @@ class Daemon::Impl {
     if (options_.no_node) {
       if (!options_.task_users.account.empty() || !options_.task_users.range.empty())
         return invalid("--no-node: then no task runs here, for --task-user and --task-uid-range");
+      if (options_.unchecked_gpus) return invalid("--no-node: then no task runs here, for --unchecked-gpus");
       if (!options_.node_flags.any()) return {};
       const std::string flag = options_.kubernetes ? "--backend kubernetes" : "--no-node";
       return invalid(flag + ": then there is no node for --node-pool, --node-at, --node-label and --node-taint");
@@ -303,6 +305,9 @@ class Daemon::Impl {
     if (std::string note = users_.note(); !note.empty()) notes_.push_back(std::move(note));
     local.users = std::move(users_);
     local.job_variables = [this](const TaskKey& key) { return identities_->variables_of(key); };
+    if (!options_.unchecked_gpus && !machine_.simulated_gpus && !machine_.node.gpus.empty())
+      local.look_at_gpu = gpu_look();
+    local.gpu_patience_ms = options_.gpu_patience_ms;
     local.output_kept = words_of(options_.keep_finished);
     backend_ = backend::make_local_backend(std::move(local));
     return {};

@@ -27,6 +27,8 @@ struct DaemonOptions {
   std::optional<ClusterConfig> config;             // applied at start unless it is already in force
   std::string node_name;                           // empty: the name of the host
   std::string simulate_gpus;                       // "8xH100-SXM5-80GB"; empty: the GPUs that NVML finds
+  bool unchecked_gpus = false;                     // tasks start without a look at what is left on their GPUs
+  std::int64_t gpu_patience_ms = 10'000;           // how long a check of GPUs lasts at most
   NodeFlags node_flags;                            // pool, place, labels and taints of this node
   backend::TaskUserFlags task_users;               // as what user tasks run
   bool no_node = false;                            // control plane only: no task runs here

@@ -25,6 +25,7 @@ struct MayUseReserve {
   bool operator()(const ApplyConfig&) const { return true; }
   bool operator()(const CordonNode&) const { return true; }
   bool operator()(const FenceNode&) const { return true; }
+  bool operator()(const LiftGpuFence&) const { return true; }
   bool operator()(const ConfirmClock&) const { return true; }
   bool operator()(const PlanMaintenance&) const { return true; }
   bool operator()(const CancelMaintenance&) const { return true; }

@@ -79,6 +79,13 @@ void add_node_flags(CLI::App& app, DaemonOptions& daemon) {
   app.add_option("--task-uid-range", daemon.task_users.range,
                  "Server of root: instead, each of them gets a uid of its own here; default: 50000-59999")
       ->type_name("FROM-TO");
+  app.add_flag("--unchecked-gpus", daemon.unchecked_gpus,
+               "Start tasks without asking the driver what is left on their GPUs, e.g. where it cannot tell");
+#ifndef BERTH_NO_PLANTABLE_BUGS
+  app.add_option("--gpu-patience-ms", daemon.gpu_patience_ms, "How long a check of GPUs lasts at most, for tests")
+      ->type_name("MS")
+      ->group("");
+#endif
   app.add_option("--simulate-gpus", daemon.simulate_gpus, "Declare GPUs where there are none, e.g. 8xH100-SXM5-80GB")
       ->type_name("GPUS");
 }
@@ -129,7 +136,7 @@ void add_kubernetes_flags(CLI::App& app, Flags& flags) {
 Result<void> check_backend(const CLI::App& app, Flags& flags) {
   if (flags.backend == "kubernetes") {
     flags.daemon.kubernetes = flags.kubernetes;
-    for (const char* flag : {"--simulate-gpus", "--node-name"}) {
+    for (const char* flag : {"--simulate-gpus", "--node-name", "--unchecked-gpus"}) {
       if (app.count(flag) != 0)
         return invalid(std::string(flag) + ": with --backend kubernetes this machine is no node");
     }

@@ -22,6 +22,7 @@
 #include <random>
 #include <set>
 #include <span>
+#include <tuple>
 
 #include "base/hash.h"
 #include "executor/descriptor.h"
@@ -43,6 +44,8 @@ namespace {
 
 constexpr int kSpawnTries = 3;
 constexpr std::size_t kMostHungKept = 1'000;
+constexpr std::size_t kMostEndedKept = 256;
+constexpr int kMostAncestors = 1'000;
 constexpr std::int64_t kLockPatienceMs = 3'000;
 constexpr std::int64_t kSecondLookMs = 1'000;  // between two looks at a supervisor that seems to hang
 
@@ -121,6 +124,21 @@ std::optional<std::int64_t> find_stop(const std::string& task_dir) {
   return grace_ms;
 }
 
+bool has_gpu(const TaskMarks& marks, const std::string& gpu) {
+  return std::find(marks.gpus.begin(), marks.gpus.end(), gpu) != marks.gpus.end();
+}
+
+// Returns the process and those above it, up to init.
+std::vector<ProcessSeen> line_of(const ProcessSeen& process) {
+  std::vector<ProcessSeen> line{process};
+  for (int up = 0; up < kMostAncestors && line.back().parent > 1; ++up) {
+    const auto parent = see_process(line.back().parent);
+    if (!parent) break;
+    line.push_back(*parent);
+  }
+  return line;
+}
+
 // A stop that was given to a supervisor, and when the task must have ended.
 struct StopGiven {
   std::int64_t deadline_ms = 0;
@@ -164,6 +182,9 @@ class Executor::Impl {
   std::vector<TaskKey> known() const;
   bool knows(const TaskKey& key) const;
   std::uint64_t process_looks() const;
+  std::vector<std::string> gpus_of(const TaskKey& key) const;
+  bool has_holder(const std::string& gpu) const;
+  ProcessOwner owner_of(pid_t pid, const std::string& gpu) const;
   int wait_fd() const { return notify_pipe_.get(); }
   const Capabilities& capabilities() const { return capabilities_; }
 
@@ -199,6 +220,8 @@ class Executor::Impl {
   Capabilities capabilities_;
   mutable std::mutex mutex_;  // guards everything below
   std::map<TaskKey, Task> tasks_;
+  // The tasks with GPUs that were forgotten last, so that what they may have left on a GPU is known for theirs.
+  std::deque<std::pair<TaskKey, TaskMarks>> ended_;
   std::vector<pid_t> spawned_;  // children that detach at once and wait to be reaped
   std::uint64_t commands_given_ = 0;
   std::uint64_t process_looks_ = 0;
@@ -423,6 +446,11 @@ Result<void> Executor::Impl::forget(const TaskKey& key) {
   if (found == tasks_.end()) return {};
   if (!has_exited(found->second)) return conflict("task " + to_string(key) + " has not exited");
   remove_task_cgroups(found->second.marks.cgroups);
+  if (!found->second.marks.gpus.empty()) {
+    if (ended_.size() == kMostEndedKept) ended_.pop_front();
+    ended_.emplace_back(key, found->second.marks);
+    ended_.back().second.ranks.clear();  // their sessions are empty, and other processes may get their numbers
+  }
   remove_task_directory(key);
   tasks_.erase(found);
   return {};
@@ -569,6 +597,52 @@ std::vector<TaskKey> Executor::Impl::known() const {
   return keys;
 }
 
+std::vector<std::string> Executor::Impl::gpus_of(const TaskKey& key) const {
+  const std::lock_guard guard(mutex_);
+  const auto found = tasks_.find(key);
+  return found == tasks_.end() ? std::vector<std::string>() : found->second.marks.gpus;
+}
+
+bool Executor::Impl::has_holder(const std::string& gpu) const {
+  const std::lock_guard guard(mutex_);
+  return std::any_of(tasks_.begin(), tasks_.end(),
+                     [&](const auto& entry) { return !entry.second.exit_told && has_gpu(entry.second.marks, gpu); });
+}
+
+// A process belongs to the task of which it or a process above it bears a mark. Else it belongs to a task of its user,
+// if nothing but tasks runs by that uid; one that has the GPU goes before another that runs, and that before one that
+// is over.
+ProcessOwner Executor::Impl::owner_of(pid_t pid, const std::string& gpu) const {
+  ProcessOwner owner;
+  struct stat status {};
+  const auto seen = see_process(pid);
+  if (!seen || seen->state == 'X' || ::stat(("/proc/" + std::to_string(pid)).c_str(), &status) != 0) return owner;
+  owner = {Belonging::kNoTask, *seen, status.st_uid, {}};
+  const auto line = line_of(*seen);
+  const std::lock_guard guard(mutex_);
+  std::optional<std::pair<Belonging, TaskKey>> by_uid;
+  const auto consider = [&](const TaskKey& key, const TaskMarks& marks, Belonging belongs) {
+    if (std::any_of(line.begin(), line.end(), [&](const auto& one) { return bears_marks(one, marks); })) {
+      owner.belongs = belongs;
+      owner.task = key;
+      return true;
+    }
+    if (marks.uid == status.st_uid && (!by_uid || belongs < by_uid->first)) by_uid.emplace(belongs, key);
+    return false;
+  };
+  for (const auto& [key, task] : tasks_) {
+    const Belonging belongs = task.exit_told             ? Belonging::kEnded
+                              : has_gpu(task.marks, gpu) ? Belonging::kHolder
+                                                         : Belonging::kOther;
+    if (consider(key, task.marks, belongs)) return owner;
+  }
+  for (auto ended = ended_.rbegin(); ended != ended_.rend(); ++ended) {
+    if (consider(ended->first, ended->second, Belonging::kEnded)) return owner;
+  }
+  if (by_uid) std::tie(owner.belongs, owner.task) = *by_uid;
+  return owner;
+}
+
 bool Executor::Impl::knows(const TaskKey& key) const {
   const std::lock_guard guard(mutex_);
   return tasks_.contains(key);
@@ -614,6 +688,9 @@ Result<void> Executor::renew_lease() { return impl_->renew_lease(); }
 std::vector<TaskKey> Executor::known() const { return impl_->known(); }
 bool Executor::knows(const TaskKey& key) const { return impl_->knows(key); }
 std::uint64_t Executor::process_looks() const { return impl_->process_looks(); }
+std::vector<std::string> Executor::gpus_of(const TaskKey& key) const { return impl_->gpus_of(key); }
+bool Executor::has_holder(const std::string& gpu) const { return impl_->has_holder(gpu); }
+ProcessOwner Executor::owner_of(pid_t pid, const std::string& gpu) const { return impl_->owner_of(pid, gpu); }
 std::vector<std::string> Executor::warnings() const { return impl_->warnings(); }
 const Capabilities& Executor::capabilities() const { return impl_->capabilities(); }
 

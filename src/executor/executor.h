@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "executor/process.h"
 #include "executor/task.h"
 
 namespace berth::executor {
@@ -38,6 +39,21 @@ struct ExecutorOptions {
   // tasks that carry it and are not in run_dir are ended: another copy left them, or the records were lost. Requires:
   // no other server with this identity runs on this machine. Empty: tasks carry none, and no others are looked for.
   std::string server = {};
+};
+
+// To which task a process belongs that uses a GPU.
+enum class Belonging {
+  kHolder,  // to a task that runs and has the GPU
+  kOther,   // to a task that runs and does not have it
+  kEnded,   // to a task that is over
+  kNoTask,  // to none that is known here
+  kUnseen,  // no process of this number is to be seen: it has ended, or is in another pid namespace
+};
+struct ProcessOwner {
+  Belonging belongs = Belonging::kUnseen;
+  ProcessSeen process = {};     // but of kUnseen
+  uid_t uid = 0;                // but of kUnseen
+  std::optional<TaskKey> task;  // but of kNoTask and kUnseen
 };
 
 // What the executor can enforce on this machine. A limit that cannot be enforced is a warning, never an error.
@@ -90,6 +106,16 @@ class Executor {
   // serves all tasks that have ended at that time, because it costs time for each process of the machine.
   std::uint64_t process_looks() const;
   const Capabilities& capabilities() const;
+
+  // Returns the UUIDs of the GPUs that the task has, or had until it exited. Empty: none, or the task is not known.
+  std::vector<std::string> gpus_of(const TaskKey& key) const;
+
+  // Returns true if a task that has not exited has the GPU.
+  bool has_holder(const std::string& gpu) const;
+
+  // Says which task the process belongs to, which uses the GPU. It knows all tasks that are not forgotten, and those
+  // with GPUs that were forgotten last, until the server starts again.
+  ProcessOwner owner_of(pid_t pid, const std::string& gpu) const;
 
   // Returns what an operator should know of the tasks, one sentence each. A warning ends after warn_ms.
   std::vector<std::string> warnings() const;

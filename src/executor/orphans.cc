@@ -85,12 +85,20 @@ TaskMarks read_marks(const std::string& task_dir) {
   if (const auto launch = read_launch(task_dir)) {
     marks.token = launch->token;
     marks.cgroups = name_task_cgroups(launch->places, to_string(launch->launch.key));
+    marks.gpus = launch->launch.gpus;
     if (launch->launch.user && launch->launch.user->only_runs_tasks) marks.uid = launch->launch.user->uid;
   }
   const auto supervisor = read_supervisor(task_dir);
   if (!supervisor || supervisor->boot != boot_id()) return marks;
   if (const auto started = read_started(task_dir)) marks.ranks = started->ranks;
   return marks;
+}
+
+bool bears_marks(const ProcessSeen& process, const TaskMarks& marks) {
+  const auto members = list_cgroup_members(marks.cgroups);
+  if (std::binary_search(members.begin(), members.end(), process.pid)) return true;
+  if (find_sessions(marks.ranks).contains(process.session)) return true;
+  return !marks.token.empty() && has_environment_entry(process.pid, std::string(kTokenVariable) + "=" + marks.token);
 }
 
 std::uint64_t kill_orphans(std::span<OrphanSearch> searches) {

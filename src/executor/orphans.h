@@ -20,14 +20,19 @@ namespace berth::executor {
 // By what the processes of a task are found. The executor keeps it in memory, because a task that runs as the server's
 // own user can change or remove its own records.
 struct TaskMarks {
-  std::string token;               // empty: unknown
-  TaskCgroups cgroups;             // those that the task was started in
-  std::vector<ProcessSeen> ranks;  // each has led a session; of this boot only
-  std::optional<uid_t> uid = {};   // by which nothing runs but tasks
+  std::string token;                   // empty: unknown
+  TaskCgroups cgroups;                 // those that the task was started in
+  std::vector<ProcessSeen> ranks;      // each has led a session; of this boot only
+  std::optional<uid_t> uid = {};       // by which nothing runs but tasks
+  std::vector<std::string> gpus = {};  // UUIDs of the GPUs that the task has
 };
 
 // Reads the marks from the records of a task. What is missing or damaged is left empty.
 TaskMarks read_marks(const std::string& task_dir);
+
+// Returns true if the process bears a mark of the task: its control group, its session, or its token in the
+// environment.
+bool bears_marks(const ProcessSeen& process, const TaskMarks& marks);
 
 // The search for the orphans of one task. One look is not enough for a process that forks and exits again and again,
 // since it may be missed between the two.

@@ -129,6 +129,7 @@ json::object encode_launch(const TaskLaunch& launch) {
       {"lease_ms", launch.lease_ms},
   };
   if (launch.user) object["user"] = encode_user(*launch.user);
+  if (!launch.gpus.empty()) object["gpus"] = encode_strings(launch.gpus);
   encode_view(launch, object);
   return object;
 }
@@ -160,6 +161,7 @@ TaskLaunch decode_launch(const json::object& object) {
   if (const auto* user = object.if_contains("user")) {
     launch.user = decode_user(user->as_object());
   }
+  if (const auto* gpus = object.if_contains("gpus")) launch.gpus = decode_strings(*gpus);
   return launch;
 }
 

@@ -64,11 +64,12 @@ struct TaskSecrets {
 
 struct TaskLaunch {
   TaskKey key;
-  std::vector<std::string> argv;      // argv[0] is looked up in the task's own PATH
-  Environment env;                    // added to PATH, HOME, LANG, TZ, USER, and stronger
-  std::vector<Environment> rank_env;  // one process per element, with its variables added to `env`; empty: one process
-  std::string workdir;                // must exist; empty: "/"
-  std::optional<TaskUser> user;       // needs root; absent: the server's own user
+  std::vector<std::string> argv;       // argv[0] is looked up in the task's own PATH
+  Environment env;                     // added to PATH, HOME, LANG, TZ, USER, and stronger
+  std::vector<Environment> rank_env;   // one process per element, with its variables added to `env`; empty: one process
+  std::string workdir;                 // must exist; empty: "/"
+  std::vector<std::string> gpus = {};  // UUIDs of those that it has; the executor only remembers them
+  std::optional<TaskUser> user;        // needs root; absent: the server's own user
 
   std::int64_t memory_limit_mib = 0;  // for all ranks together; 0: no limit
   std::int64_t cpu_milli = 0;         // for all ranks together; 0: no limit

@@ -72,7 +72,16 @@ std::int64_t missed_gpus(const State& state, const TaskRequirements& ask, const 
 
 using Notes = std::vector<std::string>;
 
-void add_failed_gpus(const State& state, const JobState& job, ReasonCode code, Notes& notes) {
+// Returns ", fenced" if a GPU of the node is. Why it is names processes and jobs of others: only who sees all is told.
+std::string fence_of(const Words& words, const NodeState& node) {
+  for (const Gpu& gpu : node.spec.gpus) {
+    if (gpu.fenced) return words.viewer().sees_everything() ? ", fenced: " + gpu.fault : ", fenced";
+  }
+  return "";
+}
+
+void add_failed_gpus(const Words& words, const JobState& job, ReasonCode code, Notes& notes) {
+  const State& state = words.state();
   if (!(is_room_reason(code) || code == ReasonCode::kNeverFits || code == ReasonCode::kNuma)) return;
   std::vector<TaskRequirements> asks;
   for (std::size_t g = 0; g < job.spec.groups.size(); ++g) asks.push_back(task_requirements(state, job, g, kAllModels));
@@ -88,7 +97,8 @@ void add_failed_gpus(const State& state, const JobState& job, ReasonCode code, N
   }
   if (nodes.empty()) return;
   notes.push_back(counted(gpus, "GPU") + " failed on " +
-                  (nodes.size() == 1 ? state.node(nodes.front()).spec.name : std::to_string(nodes.size()) + " nodes"));
+                  (nodes.size() == 1 ? state.node(nodes.front()).spec.name + fence_of(words, state.node(nodes.front()))
+                                     : std::to_string(nodes.size()) + " nodes"));
 }
 
 // GPUs, CPUs and memory that others use, on nodes that could hold a task of the job.
@@ -189,11 +199,12 @@ void add_closed_by_windows(const State& state, const JobState& job, ReasonCode c
 
 }  // namespace
 
-std::vector<std::string> unavailable_notes(const State& state, const JobState& job, ReasonCode code) {
+std::vector<std::string> unavailable_notes(const Words& words, const JobState& job, ReasonCode code) {
+  const State& state = words.state();
   Notes notes;
   add_closed_by_windows(state, job, code, notes);
   add_closed_nodes(state, job, code, notes);
-  add_failed_gpus(state, job, code, notes);
+  add_failed_gpus(words, job, code, notes);
   add_foreign_use(state, job, code, notes);
   add_nodes_without_containers(state, job, code, notes);
   return notes;

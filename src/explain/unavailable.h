@@ -17,7 +17,7 @@ namespace berth::explain {
 // - nodes that are cordoned, under maintenance or out of contact;
 // - failed GPUs of nodes that take tasks;
 // - nodes that run no containers.
-std::vector<std::string> unavailable_notes(const state::State& state, const state::JobState& job, ReasonCode code);
+std::vector<std::string> unavailable_notes(const Words& words, const state::JobState& job, ReasonCode code);
 
 // Returns the rule that closes the pool to the job, "takes only inference jobs (this one is training)", or "".
 std::string pool_rule(const Words& words, const state::JobState& job, const state::PoolState& pool);

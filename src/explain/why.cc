@@ -63,7 +63,7 @@ std::string pause_after_end(const JobState& job, ReasonCode code) {
 // The predicate that has all that is known of the reason.
 std::string cause_text(State& state, const Words& words, const JobState& job, const Reason& reason) {
   if (reason.code == ReasonCode::kParent) return explain_children(state, words, job);
-  const std::vector<std::string> notes = unavailable_notes(state, job, reason.code);
+  const std::vector<std::string> notes = unavailable_notes(words, job, reason.code);
   if (reason.code == ReasonCode::kInsufficientResources || reason.code == ReasonCode::kFragmented)
     return text_with_what_is_short(words, job, reason, notes);
   if (is_quota_reason(reason.code)) {

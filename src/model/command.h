@@ -87,6 +87,12 @@ struct FenceNode {
   std::string node;
   std::string user;
 };
+// Lifts the fence of a GPU: an operator has seen to it that nothing is left on it.
+struct LiftGpuFence {
+  std::string node;
+  std::int64_t gpu = 0;  // index on the node
+  std::string user;
+};
 // Follows the wall clock, which is `offset_ms` ahead of the server's clock.
 struct ConfirmClock {
   std::int64_t offset_ms = 0;
@@ -192,6 +198,8 @@ struct ReportGpuHealth {
   std::uint8_t gpu = 0;
   bool healthy = true;
   std::string why;
+  bool fence = false;     // of an unhealthy one: it stays so until an operator lifts it
+  std::string uuid = {};  // of the GPU, instead of its index
 };
 // Reports all that others use of the node now.
 struct ReportForeignUse {
@@ -218,11 +226,11 @@ struct ReportCheckpoint {
   std::int64_t step = 0;
 };
 
-using Command =
-    std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode, RegisterNode,
-                 ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited, ReportCheckpoint,
-                 PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages, ConfirmClock, CreateToken, RevokeToken,
-                 ApplyPrices, CloseMonth, CorrectBill, MarkBudget, SetQueue, UndoQueueChange, BindRole, BlockSubject,
-                 SetRules, NoteDenials, NoteLogRead, NoteSignIns, ReportQuantities, SignalJob, ReportForeignUse>;
+using Command = std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode,
+                             RegisterNode, ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited,
+                             ReportCheckpoint, PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages,
+                             ConfirmClock, CreateToken, RevokeToken, ApplyPrices, CloseMonth, CorrectBill, MarkBudget,
+                             SetQueue, UndoQueueChange, BindRole, BlockSubject, SetRules, NoteDenials, NoteLogRead,
+                             NoteSignIns, ReportQuantities, SignalJob, ReportForeignUse, LiftGpuFence>;
 
 }  // namespace berth

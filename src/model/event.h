@@ -92,9 +92,14 @@ struct GpuHealthChanged {
   std::uint8_t gpu = 0;
   bool healthy = true;
   std::string why;
+  bool fenced = false;    // unhealthy until an operator lifts it
+  std::string user = {};  // the operator that lifts a fence
+  bool failed = false;    // of a fenced one: its node reports it as unhealthy
   static constexpr auto fields() {
     return field_list(field("node", &GpuHealthChanged::node), field("gpu", &GpuHealthChanged::gpu),
-                      field("healthy", &GpuHealthChanged::healthy), field("why", &GpuHealthChanged::why));
+                      field("healthy", &GpuHealthChanged::healthy), field("why", &GpuHealthChanged::why),
+                      field_if_set("fenced", &GpuHealthChanged::fenced), field_if_set("user", &GpuHealthChanged::user),
+                      field_if_set("failed", &GpuHealthChanged::failed));
   }
 };
 

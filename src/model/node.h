@@ -26,12 +26,17 @@ struct Gpu {
   std::int32_t nvlink_island = 0;  // GPUs of one island are connected by NVLink
   bool healthy = true;
   bool simulated = false;
+  bool fenced = false;     // unhealthy until an operator lifts it, whatever the node reports
+  std::string fault = {};  // why it is fenced
+  bool failed = false;  // of a fenced one: its node reports it as unhealthy, and it stays so once the fence is lifted
 
   bool operator==(const Gpu&) const = default;
   static constexpr auto fields() {
     return field_list(field("uuid", &Gpu::uuid), field("model", &Gpu::model), field("memory_mib", &Gpu::memory_mib),
                       field("numa", &Gpu::numa), field("nvlink_island", &Gpu::nvlink_island),
-                      field("healthy", &Gpu::healthy), field("simulated", &Gpu::simulated));
+                      field("healthy", &Gpu::healthy), field("simulated", &Gpu::simulated),
+                      field_if_set("fenced", &Gpu::fenced), field_if_set("fault", &Gpu::fault),
+                      field_if_set("failed", &Gpu::failed));
   }
 };
 

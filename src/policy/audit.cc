@@ -46,6 +46,12 @@ struct AuditWriter {
     about_node(event.node);
     set("takes_jobs", event.draining ? "no, drains" : event.cordoned ? "no" : "yes");
   }
+  void on(const GpuHealthChanged& event) {
+    if (event.user.empty()) return;  // a report of the backend
+    asked(Verb::kManageNodes, event.user);
+    about_node(event.node);
+    set("gpu " + std::to_string(event.gpu), "fence lifted");
+  }
   void on(const JobSubmitted& event) {
     if (event.parent.valid()) return;
     asked(Verb::kSubmit, event.spec.user);

@@ -296,7 +296,11 @@ void State::on(const GpuHealthChanged& event) {
   NodeState& node = node_mut(event.node);
   count_capacity(node, -1);
   node.gpus[event.gpu].healthy = event.healthy;
-  node.spec.gpus[event.gpu].healthy = event.healthy;
+  Gpu& gpu = node.spec.gpus[event.gpu];
+  gpu.healthy = event.healthy;
+  gpu.fenced = !event.healthy && event.fenced;
+  gpu.fault = gpu.fenced ? event.why : "";
+  gpu.failed = gpu.fenced && event.failed;
   count_capacity(node, +1);
   install_in_indexes(node);
   mark_freed(node.id);

@@ -43,6 +43,7 @@ struct Nvml::Library {
     using Device = nvml::Device;
     using PciInfo = nvml::PciInfo;
     using Memory = nvml::Memory;
+    using MemoryV2 = nvml::MemoryV2;
     using Utilization = nvml::Utilization;
     using ProcessInfo = nvml::ProcessInfo;
     BERTH_NVML_REQUIRED(BERTH_NVML_FIELD)
@@ -257,6 +258,24 @@ std::vector<GpuReading> Nvml::read() const {
     if (device) readings.push_back(library_->read_gpu(*device));
   }
   return readings;
+}
+
+GpuReading Nvml::look(const std::string& uuid) const {
+  GpuReading reading;
+  reading.uuid = uuid;
+  const auto& calls = library_->calls;
+  std::vector<std::string> warnings;
+  for (const auto& device : library_->list_devices(warnings)) {
+    if (!device || library_->uuid_of(*device, warnings) != uuid) continue;
+    nvml::MemoryV2 memory{};
+    memory.version = nvml::kMemoryV2;
+    if (calls.get_memory_v2 != nullptr && calls.get_memory_v2(*device, &memory) == nvml::kSuccess)
+      reading.memory_used_mib = static_cast<std::int64_t>(memory.used) / kMib;
+    reading.processes = library_->list_processes(*device);
+    return reading;
+  }
+  reading.fault = warnings.empty() ? "the driver does not list it" : warnings.front();
+  return reading;
 }
 
 GpuDiscovery discover_gpus() {

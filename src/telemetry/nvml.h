@@ -25,6 +25,11 @@ class Nvml {
 
   std::vector<GpuReading> read() const;
 
+  // Reads only which processes use the GPU, and how much of its memory they have; what the driver reserves for itself
+  // is not counted. The memory is absent where the driver cannot tell it without (before 510). A GPU that is not there
+  // is a fault.
+  GpuReading look(const std::string& uuid) const;
+
  private:
   struct Library;
   explicit Nvml(std::unique_ptr<Library> library);

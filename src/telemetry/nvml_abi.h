@@ -47,6 +47,16 @@ struct Memory {  // nvmlMemory_t, in bytes
 };
 static_assert(sizeof(Memory) == 24);
 
+struct MemoryV2 {  // nvmlMemory_v2_t, in bytes; `used` is without what the driver reserves for itself
+  unsigned version;
+  unsigned long long total;
+  unsigned long long reserved;
+  unsigned long long free;
+  unsigned long long used;
+};
+static_assert(sizeof(MemoryV2) == 40);
+inline constexpr unsigned kMemoryV2 = static_cast<unsigned>(sizeof(MemoryV2)) | 2U << 24U;  // nvmlMemory_v2
+
 struct Utilization {  // nvmlUtilization_t, in percent
   unsigned gpu;
   unsigned memory;
@@ -66,20 +76,21 @@ static_assert(sizeof(ProcessInfo) == 24);
       entry(get_handle, nvmlDeviceGetHandleByIndex_v2, (unsigned, Device*))                                           \
           entry(get_uuid, nvmlDeviceGetUUID, (Device, char*, unsigned))
 
-#define BERTH_NVML_OPTIONAL(entry)                                                                                   \
-  entry(get_driver_version, nvmlSystemGetDriverVersion, (char*, unsigned))                                           \
-      entry(get_name, nvmlDeviceGetName, (Device, char*, unsigned))                                                  \
-          entry(get_pci_info, nvmlDeviceGetPciInfo_v3, (Device, PciInfo*))                                           \
-              entry(get_memory, nvmlDeviceGetMemoryInfo, (Device, Memory*))                                          \
-                  entry(get_mig_mode, nvmlDeviceGetMigMode, (Device, unsigned*, unsigned*))                          \
-                      entry(get_p2p_status, nvmlDeviceGetP2PStatus, (Device, Device, int, int*))                     \
-                          entry(get_utilization, nvmlDeviceGetUtilizationRates, (Device, Utilization*))              \
-                              entry(get_temperature, nvmlDeviceGetTemperature, (Device, int, unsigned*))             \
-                                  entry(get_power, nvmlDeviceGetPowerUsage, (Device, unsigned*))                     \
-                                      entry(get_power_limit, nvmlDeviceGetPowerManagementLimit, (Device, unsigned*)) \
-                                          entry(get_ecc_errors, nvmlDeviceGetTotalEccErrors,                         \
-                                                (Device, int, int, unsigned long long*))                             \
-                                              entry(get_processes, nvmlDeviceGetComputeRunningProcesses_v3,          \
-                                                    (Device, unsigned*, ProcessInfo*))
+#define BERTH_NVML_OPTIONAL(entry)                                                                             \
+  entry(get_driver_version, nvmlSystemGetDriverVersion, (char*, unsigned))                                     \
+      entry(get_name, nvmlDeviceGetName, (Device, char*, unsigned))                                            \
+          entry(get_pci_info, nvmlDeviceGetPciInfo_v3, (Device, PciInfo*))                                     \
+              entry(get_memory, nvmlDeviceGetMemoryInfo, (Device, Memory*))                                    \
+                  entry(get_mig_mode, nvmlDeviceGetMigMode, (Device, unsigned*, unsigned*))                    \
+                      entry(get_p2p_status, nvmlDeviceGetP2PStatus, (Device, Device, int, int*))               \
+                          entry(get_utilization, nvmlDeviceGetUtilizationRates, (Device, Utilization*))        \
+                              entry(get_temperature, nvmlDeviceGetTemperature, (Device, int, unsigned*))       \
+                                  entry(get_power, nvmlDeviceGetPowerUsage, (Device, unsigned*)) entry(        \
+                                      get_power_limit, nvmlDeviceGetPowerManagementLimit, (Device, unsigned*)) \
+                                      entry(get_ecc_errors, nvmlDeviceGetTotalEccErrors,                       \
+                                            (Device, int, int, unsigned long long*))                           \
+                                          entry(get_processes, nvmlDeviceGetComputeRunningProcesses_v3,        \
+                                                (Device, unsigned*, ProcessInfo*))                             \
+                                              entry(get_memory_v2, nvmlDeviceGetMemoryInfo_v2, (Device, MemoryV2*))
 
 }  // namespace berth::telemetry::nvml

@@ -146,4 +146,33 @@ TEST_CASE("a reading holds what the GPU tells, and says when it stops telling") 
   CHECK((*library)->read().at(0).fault.empty());
 }
 
+TEST_CASE("a look at a GPU has its processes that run, and memory without what the driver reserves") {
+  const std::string self = std::to_string(::getpid());
+  const FakeDriver driver(FAKE_NVML, "gpu1=" + self + ":700\nleft1=30\n");
+  const auto library = Nvml::load();
+  REQUIRE(library.has_value());
+  const std::string uuid = "GPU-fa4e0000-0000-4000-8000-000000000001";
+  const GpuReading used = (*library)->look(uuid);
+  REQUIRE(used.processes.has_value());
+  REQUIRE(used.processes->size() == 1);
+  CHECK(used.processes->at(0).pid == static_cast<std::uint32_t>(::getpid()));
+  CHECK(used.processes->at(0).memory_mib == 700);
+  CHECK(used.memory_used_mib == 730);
+  CHECK(used.fault.empty());
+  CHECK((*library)->look("GPU-fa4e0000-0000-4000-8000-000000000000").processes->empty());
+  CHECK((*library)->look("GPU-none").fault == "the driver does not list it");
+  driver.set("lost=1\n");
+  CHECK((*library)->look(uuid).fault == "GPU 1 is left out: GPU is lost");
+}
+
+TEST_CASE("a driver that tells only what is needed has no processes for a look") {
+  const FakeDriver driver(FAKE_NVML_BARE);
+  const auto library = Nvml::load();
+  REQUIRE(library.has_value());
+  const GpuReading untold = (*library)->look("GPU-fa4e0000-0000-4000-8000-000000000000");
+  CHECK_FALSE(untold.processes.has_value());
+  CHECK_FALSE(untold.memory_used_mib.has_value());
+  CHECK(untold.fault.empty());
+}
+
 }  // namespace berth::telemetry

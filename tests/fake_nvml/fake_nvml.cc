@@ -4,12 +4,19 @@
 //   count=2   name=NVIDIA H100 80GB HBM3   memory_mib=81559   mig=0|1|none   nvlink=0|1
 //   utilisation=37   memory_used_mib=1024   temperature=55   power_mw=250000   ecc=0   processes=3
 //   init=CODE   count_fails=CODE   lost=INDEX (every call about that GPU says it is lost)
+//   gpuN=PID:MIB,PID:MIB (processes of GPU N; one that has ended is left out, and its memory with it)
+//   leftN=MIB (memory of GPU N that no process has)   hangs=N (a call for the processes of GPU N does not come back)
 
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "telemetry/nvml_abi.h"
 
@@ -40,6 +47,24 @@ nvml::Return answer(nvml::Device device) {
   if (!started || index_of(device) >= kMostGpus) return nvml::kInvalidArgument;
   if (setting("lost", "") == std::to_string(index_of(device))) return nvml::kGpuIsLost;
   return nvml::kSuccess;
+}
+
+[[maybe_unused]] std::string of_gpu(const char* key, nvml::Device device) {
+  return key + std::to_string(index_of(device));
+}
+
+// The processes that `gpuN` names and that run, with their MiB.
+[[maybe_unused]] std::vector<std::pair<unsigned, unsigned long long>> named_processes(nvml::Device device) {
+  std::vector<std::pair<unsigned, unsigned long long>> processes;
+  const std::string text = setting(of_gpu("gpu", device), "");
+  for (const char* at = text.c_str(); *at != '\0';) {
+    char* end = nullptr;
+    const unsigned pid = static_cast<unsigned>(std::strtoul(at, &end, 10));
+    const unsigned long long mib = *end == ':' ? std::strtoull(end + 1, &end, 10) : 512;
+    if (::kill(static_cast<pid_t>(pid), 0) == 0) processes.emplace_back(pid, mib);
+    at = *end == ',' ? end + 1 : end + std::strlen(end);
+  }
+  return processes;
 }
 
 nvml::Return give_text(const std::string& text, char* into, unsigned size) {
@@ -118,6 +143,17 @@ nvml::Return nvmlDeviceGetMemoryInfo(nvml::Device device, nvml::Memory* memory) 
   return answer(device);
 }
 
+nvml::Return nvmlDeviceGetMemoryInfo_v2(nvml::Device device, nvml::MemoryV2* memory) {
+  if (memory->version != nvml::kMemoryV2) return nvml::kInvalidArgument;
+  unsigned long long used = number(of_gpu("left", device), 0);
+  for (const auto& [pid, mib] : named_processes(device)) used += mib;
+  memory->total = static_cast<unsigned long long>(number("memory_mib", 81559)) << 20U;
+  memory->reserved = 600ULL << 20U;
+  memory->used = used << 20U;
+  memory->free = memory->total - memory->reserved - memory->used;
+  return answer(device);
+}
+
 nvml::Return nvmlDeviceGetMigMode(nvml::Device device, unsigned* current, unsigned* pending) {
   if (setting("mig", "0") == "none") return nvml::kNotSupported;
   *current = *pending = number("mig", 0);
@@ -157,8 +193,16 @@ nvml::Return nvmlDeviceGetTotalEccErrors(nvml::Device device, int kind, int, uns
 }
 
 nvml::Return nvmlDeviceGetComputeRunningProcesses_v3(nvml::Device device, unsigned* count, nvml::ProcessInfo* infos) {
-  const unsigned running = number("processes", 1);
+  if (setting("hangs", "") == std::to_string(index_of(device))) ::pause();
+  const auto named = named_processes(device);
+  const unsigned running = named.empty() ? number("processes", 0) : static_cast<unsigned>(named.size());
   const bool fits = *count >= running;
+  for (unsigned index = 0; fits && index < named.size(); ++index)
+    infos[index] = {named[index].first, named[index].second << 20U, ~0U, ~0U};
+  if (!named.empty()) {
+    *count = running;
+    return fits ? answer(device) : nvml::kInsufficientSize;
+  }
   for (unsigned index = 0; fits && index < running; ++index) {
     const bool untold = index == 1;
     infos[index] = {4000 + index, untold ? nvml::kValueNotAvailable : 512ULL << 20U, ~0U, ~0U};

@@ -90,7 +90,8 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kMonthNotBegun, 100'000},
     {Bug::kForeignIgnored, 20'000},
 });
-static_assert(kBounds.size() == berth::kBugNames.size() + 1);  // no bug at all is tried on both fleets
+// No bug at all is tried on both fleets. kGpuUnchecked is a bug of a machine: tests/gpu_handover finds it.
+static_assert(kBounds.size() == berth::kBugNames.size());
 
 struct Found {
   bool found = false;

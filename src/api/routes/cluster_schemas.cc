@@ -224,6 +224,8 @@ Schema gpu() {
                  {"numa", integer("The NUMA node it is next to.")},
                  {"nvlink_island", integer("GPUs of one island see each other over NVLink.")},
                  {"healthy", boolean("It has not failed.")},
+                 {"fenced?", boolean("It takes no tasks until an operator lifts that.")},
+                 {"fault?", text("Why it is fenced.")},
                  {"foreign", boolean("Others than berth use it.")},
                  {"simulated", boolean("It does not exist.")},
                  {"free", number("0 to 1: what of it is not bound.")},

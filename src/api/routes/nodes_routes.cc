@@ -133,12 +133,18 @@ Command command_of(const NodeAction& action, const Request& request) {
     cordon->deadline_s = integer_of(request, "deadline_s", 0);
     cordon->lose_work = flag_of(request, "lose_work");
     cordon->when_idle = flag_of(request, "when_idle");
+    if (!cordon->cordoned && request.query.contains("gpu"))
+      return LiftGpuFence{cordon->node, integer_of(request, "gpu", 0), cordon->user};
   }
   return command;
 }
 
 void add_action(http::Router& router, Service& service, const NodeAction& action) {
   std::vector<http::ParameterDoc> parameters{node_parameter()};
+  if (std::string_view(action.name) == "uncordon") {
+    parameters.push_back(http::integer_parameter(
+        "gpu", "The fence of this GPU is lifted, by its index; the node stays cordoned if it is.", 0, 1000));
+  }
   if (std::string_view(action.name) == "drain") {
     parameters.push_back(http::integer_parameter("gone_in_s",
                                                  "The node goes away in so many seconds: what runs there has no longer "

@@ -79,6 +79,10 @@ json::object gpu_view(const ShownNode& shown, std::size_t index) {
                     {"free", from_thousandths(slot.free_milli)},
                     {"nominated", from_thousandths(slot.nominated_milli)},
                     {"jobs", std::move(jobs)}};
+  if (gpu.fenced) {
+    view["fenced"] = true;
+    view["fault"] = gpu.fault;
+  }
   if (slot.slices != 0) view["slices"] = slices_text(slot.slices);
   if (const GpuUtilizationSum& gpu_utilization = shown.gpu_utilization[index]; gpu_utilization.measured())
     view["driven_pct"] = from_thousandths(gpu_utilization.milli_percent());

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <csignal>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -130,6 +131,7 @@ class LocalBackend final : public Backend {
     for (const executor::TaskKey& key : executor_->known()) unknown_.insert(key);
     wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_ < 0) return Error{ErrorCode::kIo, "cannot make an event descriptor for the local backend"};
+    if (options_.look_at_gpu) make_gpu_check();
     announce_nodes();
     thread_ = std::thread([this] { run(); });
     return {};
@@ -168,6 +170,7 @@ class LocalBackend final : public Backend {
     stopping_ = true;
     ring();
     thread_.join();
+    gpu_check_.reset();  // before the descriptor that its threads would ring
     ::close(wake_);
     executor_.reset();
   }
@@ -190,6 +193,25 @@ class LocalBackend final : public Backend {
   }
 
  private:
+  // A start whose GPUs are being checked. Signals that come meanwhile are sent once it runs.
+  struct PendingStart {
+    StartTask start;
+    std::vector<std::int32_t> signals = {};
+  };
+
+  void make_gpu_check() {
+    GpuCheckOptions check;
+    check.look = options_.look_at_gpu;
+    check.owner_of = [this](std::int64_t pid, const std::string& gpu) {
+      return executor_->owner_of(static_cast<pid_t>(pid), gpu);
+    };
+    check.has_holder = [this](const std::string& gpu) { return executor_->has_holder(gpu); };
+    check.kill = [](const executor::ProcessSeen& orphan) { executor::signal_process(orphan, SIGKILL); };
+    check.wake = [this] { ring(); };
+    check.patience_ms = options_.gpu_patience_ms;
+    gpu_check_ = std::make_unique<GpuCheck>(std::move(check));
+  }
+
   // Reports the node of this machine, or first cordons the former nodes, so that nothing starts there any more.
   void announce_nodes() {
     for (const FormerNode& node : options_.former) {
@@ -229,6 +251,7 @@ class LocalBackend final : public Backend {
         std::visit([this](const auto& one) { on(one); }, *effect);
       }
       if (settled_) report();
+      finish_gpu_checks();
       give_up_former_nodes();
       if (turns_.empty()) wait();
     }
@@ -258,8 +281,10 @@ class LocalBackend final : public Backend {
   }
 
   void wait() {
+    constexpr std::int64_t kIdleMs = 1000;
+    const std::int64_t most_ms = gpu_check_ ? gpu_check_->next_look_ms(executor::boot_clock_ms(), kIdleMs) : kIdleMs;
     pollfd fds[2] = {{wake_, POLLIN, 0}, {executor_->wait_fd(), POLLIN, 0}};
-    ::poll(fds, 2, 1000);
+    ::poll(fds, 2, static_cast<int>(most_ms));
     std::uint64_t drained = 0;
     [[maybe_unused]] const auto got = ::read(wake_, &drained, sizeof drained);
   }
@@ -274,12 +299,19 @@ class LocalBackend final : public Backend {
     if (unknown_.contains(started.key)) return;
     sink_(ReportTaskStarted{JobId(started.key.job), started.key.attempt, started.key.task, started.key.incarnation});
   }
+  // What a task has left on its GPUs is known before its exit is, so nothing is placed on a dirty one meanwhile.
   void tell(const executor::Exited& exited) {
     if (unknown_.erase(exited.key) > 0) {
       [[maybe_unused]] const auto gone = executor_->forget(exited.key);
       if (const auto start = held_.extract(exited.key)) on(start.mapped());
       return;
     }
+    std::vector<std::string> gpus = gpu_check_ ? executor_->gpus_of(exited.key) : std::vector<std::string>();
+    if (gpus.empty()) return tell_end(exited);
+    gpu_check_->begin(++tickets_, std::move(gpus), executor::boot_clock_ms());
+    pending_ends_.emplace(tickets_, exited);
+  }
+  void tell_end(const executor::Exited& exited) {
     TaskExited event = exit_event(exited);
     if (former_tasks_.contains(exited.key)) {
       event.reason = ExitReason::kNodeLost;
@@ -294,6 +326,40 @@ class LocalBackend final : public Backend {
 
   void refuse(const TaskKey& key, ExitReason reason, const std::string& message, std::int32_t code = 1) {
     sink_(ReportTaskExited{{key.job, key.attempt, key.task, key.incarnation, reason, code, message}});
+  }
+
+  // Reports the GPUs that are to be fenced, and goes on with the starts and the ends that waited for the check.
+  void finish_gpu_checks() {
+    if (!gpu_check_) return;
+    for (const GpuCheck::Checked& checked : gpu_check_->poll(executor::boot_clock_ms())) {
+      for (const GpuFault& fault : checked.faults)
+        sink_(ReportGpuHealth{options_.node.name, 0, false, fault.why, true, fault.gpu});
+      if (const auto end = pending_ends_.find(checked.ticket); end != pending_ends_.end()) {
+        tell_end(end->second);
+        pending_ends_.erase(end);
+      }
+      const auto pending = pending_starts_.find(checked.ticket);
+      if (pending == pending_starts_.end()) continue;
+      const PendingStart one = std::move(pending->second);
+      pending_starts_.erase(pending);
+      if (checked.faults.empty()) {
+        begin(one.start);
+        for (const std::int32_t signal : one.signals) on(SignalTask{one.start.key, one.start.node, signal});
+      } else {
+        // Why it is fenced is for operators: it may name a process of another tenant.
+        refuse(
+            one.start.key, ExitReason::kStartFailed,
+            "GPU " + checked.faults.front().gpu + " was not clean, and takes no tasks until an operator has seen to it",
+            kNodeShortCode);
+      }
+    }
+  }
+
+  PendingStart* pending_start_of(const TaskKey& key) {
+    for (auto& [ticket, pending] : pending_starts_) {
+      if (pending.start.key == key) return &pending;
+    }
+    return nullptr;
   }
 
   bool knows(const executor::TaskKey& key) const { return executor_->knows(key); }
@@ -319,11 +385,10 @@ class LocalBackend final : public Backend {
     return executor::give_directory(launch.user->home, *launch.user);
   }
 
-  void on(const StartTask& wanted) {
-    StartTask start = wanted;
+  void on(const StartTask& start) {
     const executor::TaskKey key = executor_key(start.key);
     if (unknown_.contains(key)) {  // an older log numbers its jobs as the one did that had started this task
-      held_.insert_or_assign(key, wanted);
+      held_.insert_or_assign(key, start);
       return;
     }
     if (former_tasks_.contains(key) && !knows(key)) {
@@ -342,6 +407,15 @@ class LocalBackend final : public Backend {
       refuse(start.key, ExitReason::kStartFailed, possible.error().message);
       return;
     }
+    if (!gpu_check_ || start.gpu_uuids.empty() || knows(key)) return begin(start);
+    if (pending_start_of(start.key) != nullptr) return;
+    gpu_check_->begin(++tickets_, start.gpu_uuids, executor::boot_clock_ms());
+    pending_starts_.emplace(tickets_, PendingStart{start});
+  }
+
+  void begin(const StartTask& wanted) {
+    StartTask start = wanted;
+    const executor::TaskKey key = executor_key(start.key);
     const std::string port_file = attempt_dir(options_.data_dir, key.job, key.attempt) + "/master-port";
     if (auto taken = knows(key) ? Result<void>() : take_master_port(start, port_file); !taken) {
       refuse(start.key, ExitReason::kStartFailed, taken.error().message, kNodeShortCode);
@@ -357,6 +431,7 @@ class LocalBackend final : public Backend {
     if (!saves_in_volume(start)) launch.env.emplace_back("BERTH_CHECKPOINT_DIR", checkpoints);
     launch.rank_env.assign(start.ranks.begin(), start.ranks.end());
     launch.workdir = start.workdir;
+    launch.gpus = start.gpu_uuids;
     launch.memory_limit_mib = start.memory_mib;
     launch.cpu_milli = start.cpu_milli;
     launch.pids_limit = pids_limit_;
@@ -383,13 +458,16 @@ class LocalBackend final : public Backend {
   // Returns true, and tells of its end, if the task is stopped and has not begun (EffectTurns).
   bool ends_before_its_start(const TaskKey& key) {
     const executor::TaskKey known = executor_key(key);
-    if (held_.erase(known) == 0 && knows(known)) return false;
+    const auto is_its = [&](const auto& entry) { return entry.second.start.key == key; };
+    const bool waits = held_.erase(known) + std::erase_if(pending_starts_, is_its) > 0;
+    if (!waits && knows(known)) return false;
     refuse(key, ExitReason::kKilled, "it was stopped before it began", 137);
     return true;
   }
 
   void on(const SignalTask& signal) {
     if (signal.cause && ends_before_its_start(signal.key)) return;
+    if (PendingStart* pending = pending_start_of(signal.key)) return pending->signals.push_back(signal.signal);
     [[maybe_unused]] const auto sent = executor_->signal(executor_key(signal.key), signal.signal);
   }
   void on(const KillTask& kill) {
@@ -410,6 +488,10 @@ class LocalBackend final : public Backend {
   std::atomic<std::size_t> unknown_ended_{0};
   std::atomic<bool> has_effects_{false};
   std::unique_ptr<executor::Executor> executor_;
+  std::unique_ptr<GpuCheck> gpu_check_;
+  std::uint64_t tickets_ = 0;
+  std::map<std::uint64_t, PendingStart> pending_starts_;    // by ticket of the check
+  std::map<std::uint64_t, executor::Exited> pending_ends_;  // likewise
   const std::int64_t pids_limit_ = executor::default_pids_limit();
   std::mutex mutex_;
   std::deque<Effect> queue_;

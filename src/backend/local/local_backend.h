@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backend/backend.h"
+#include "backend/local/gpu_check.h"
 #include "backend/local/task_users.h"
 #include "model/effect.h"
 #include "model/node.h"
@@ -33,6 +34,9 @@ struct LocalOptions {
   std::string log = {};     // the identity of the server's log: directories of jobs in volumes bear its mark
   TaskUsers users;          // as what user tasks run
   std::string output_kept;  // how long output of a finished job is kept, in words
+  // Asks the driver about a GPU by its UUID (gpu_check.h). Null: the GPUs are simulated, or tasks start unchecked.
+  std::function<GpuLook(const std::string&)> look_at_gpu = {};
+  std::int64_t gpu_patience_ms = 10'000;  // how long a check of GPUs lasts at most
   // Returns variables that a task gets beyond those of its effect, which go before them. Null: none.
   std::function<Environment(const TaskKey&)> job_variables = {};
 };

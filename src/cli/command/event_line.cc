@@ -182,8 +182,8 @@ constexpr std::array kTellings{
     Telling{"node-cordoned", &cordoned},
     Telling{"gpu-health-changed",
             [](const Json& e) {
-              return node(e) + " GPU " + show(e, "gpu") + (is_true(e, "healthy") ? " healthy" : " unhealthy") +
-                     colon(show(e, "why"));
+              const char* now = is_true(e, "healthy") ? " healthy" : is_true(e, "fenced") ? " fenced" : " unhealthy";
+              return node(e) + " GPU " + show(e, "gpu") + now + colon(show(e, "why")) + by(e);
             }},
     Telling{"node-images-changed", &images_changed},
     Telling{"foreign-use-changed", &foreign_use_changed},

@@ -85,12 +85,18 @@ Result<int> run(const NodeActionOptions& options, Session& session) {
     if (*seconds == 0) return invalid("--deadline: it has 1 second at least; to stop what runs now, give --lose-work");
     deadline_s = std::to_string(*seconds);
   }
-  const Words words = words_of(options.action);
+  Words words = words_of(options.action);
+  if (!options.gpu.empty()) {
+    if (options.names.size() != 1) return invalid("--gpu: it is one of a node; name one node");
+    words.done = "takes tasks on that GPU again";
+    words.unchanged = "has no fence on that GPU";
+  }
   for (const std::string& name : options.names) {
     const std::string path = query("/v1/nodes/" + client::encode_segment(name) + "/" + words.route,
                                    {{"gone_in_s", gone_in_s},
                                     {"lose_work", options.lose_work ? "true" : ""},
                                     {"deadline_s", deadline_s},
+                                    {"gpu", options.gpu},
                                     {"when_idle", options.when_idle ? "true" : ""}});
     const auto answer = answer_of(session.server.post(path, ""));
     if (!answer) return answer.error();

@@ -127,11 +127,24 @@ std::string list_table(const boost::json::array& nodes, Format format, std::size
 }
 
 std::string gpu_state(const Json& gpu) {
+  if (is_true(gpu, "fenced")) return "fenced";
   if (at(gpu, "healthy").is_bool() && !is_true(gpu, "healthy")) return "unhealthy";
   const double free = number(gpu, "free");
   if (is_true(gpu, "foreign")) return free < 1 ? "in use, foreign too" : "foreign";
   if (free >= 1) return number(gpu, "nominated") > 0 ? "nominated" : "free";
   return free > 0 ? show(gpu, "free") + " free" : "in use";
+}
+
+// Why GPUs are fenced, and what to do.
+std::string faults(const Json& node) {
+  std::string text;
+  for (const Json& gpu : items(node, "gpus")) {
+    if (!has(gpu, "fault")) continue;
+    const std::string index = show(gpu, "index");
+    text += "GPU " + index + " is fenced: " + printable(show(gpu, "fault")) +
+            "\n  once that is mended: berth uncordon " + printable(show(node, "name")) + " --gpu " + index + "\n";
+  }
+  return text.empty() ? "" : "\n" + text;
 }
 
 // Of the last hour.
@@ -175,8 +188,8 @@ std::string detail(const Json& node, Format format, std::size_t width) {
     table.add({show(gpu, "index"), gpu_state(gpu), gpu_utilization(gpu), joined(at(gpu, "jobs"), ","), model_of(gpu),
                memory(gpu, "memory_mib"), show(gpu, "nvlink_island"), show(gpu, "numa"), show(gpu, "uuid")});
   }
-  return list_table({node}, format, width) + (table.empty() ? "" : "\n" + table.text(width)) + beside_text(node) +
-         images_text(node);
+  return list_table({node}, format, width) + (table.empty() ? "" : "\n" + table.text(width)) + faults(node) +
+         beside_text(node) + images_text(node);
 }
 
 }  // namespace

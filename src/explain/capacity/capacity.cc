@@ -79,7 +79,11 @@ NodeSpec like_all(const State& state, const std::vector<NodeId>& nodes) {
   domains.resize(common);
   like.topology = std::move(domains);
   like.name.clear();
-  for (Gpu& gpu : like.gpus) gpu.healthy = true;
+  for (Gpu& gpu : like.gpus) {
+    gpu.healthy = true;
+    gpu.fenced = gpu.failed = false;
+    gpu.fault.clear();
+  }
   return like;
 }
 

@@ -54,7 +54,7 @@ constexpr auto kDirectives = std::to_array<Directive>({
     {.verb = "kill-node", .names = "NODES", .fewest = 1, .most = 1},
     {.verb = "remove-node", .names = "NODES", .fewest = 1, .most = 1},
     {.verb = "boot", .names = "NODES", .fewest = 1, .most = 1},
-    {.verb = "gpu", .names = "NODE GPU fails|heals", .fewest = 3, .most = 3},
+    {.verb = "gpu", .names = "NODE GPU fails|heals|fenced|lifted", .fewest = 3, .most = 3},
     {.verb = "foreign", .names = "NODE", .fewest = 1, .most = 1, .options = "gpus cpus memory countables"},
     {.verb = "image", .names = "NODES pulls|drops IMAGES", .fewest = 3, .most = 3},
     {.verb = "maintenance add", .names = "[NODES...]", .most = kAny, .options = "from for name pool label"},

@@ -197,7 +197,10 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
          images_text(e2->spec) + (e2->foreign == ForeignUse() ? "" : "; " + foreign_text(e2->foreign)));
   } else if (const auto* e3 = std::get_if<GpuHealthChanged>(&event)) {
     line("GPU " + std::to_string(e3->gpu) + " of " + durable.node(e3->node).spec.name +
-         (e3->healthy ? " is healthy again" : " fails"));
+         (e3->healthy         ? " is healthy again"
+          : e3->fenced        ? std::string(" is fenced") + (e3->failed ? " and failed: " : ": ") + e3->why
+          : !e3->user.empty() ? " is no longer fenced, but failed"
+                              : " fails"));
   } else if (const auto* foreign = std::get_if<ForeignUseChanged>(&event)) {
     line("node " + durable.node(foreign->node).spec.name + ": " + foreign_text(foreign->use));
   } else if (const auto* images = std::get_if<NodeImagesChanged>(&event)) {

@@ -95,7 +95,7 @@ TEST_CASE("what would wrap, or mean something else, is refused and changes nothi
   refuses("nodes gpus=2xH100", "nodes: name the nodes");
   refuses("gpu n1 256 fails", "node 'n1' has no GPU 256");
   refuses("gpu n1 2 fails", "node 'n1' has no GPU 2");
-  refuses("gpu n1 1 broken", "gpu: write 'gpu NODE GPU fails|heals'");
+  refuses("gpu n1 1 broken", "gpu: write 'gpu NODE GPU fails|heals|fenced|lifted'");
   refuses("run -5m", "-5m is negative");
   refuses("run 5", "'5' is not a time");
   refuses("run 367d", "'367d' is too long");
@@ -161,7 +161,7 @@ TEST_CASE("a word that nothing would read is refused, with the one that was mean
   refuses("cordon n1 n2", "cordon: nothing reads 'n2'; write 'cordon NODES'");
   refuses("cordon n1 gone-in=1m", "cordon: there is no option 'gone-in='; write 'cordon NODES'");
   refuses("cancel a b", "cancel: nothing reads 'b'; write 'cancel NAME'");
-  refuses("gpu n1 0", "gpu: write 'gpu NODE GPU fails|heals'");
+  refuses("gpu n1 0", "gpu: write 'gpu NODE GPU fails|heals|fenced|lifted'");
   refuses("restart now", "restart: nothing reads 'now'; write 'restart', and after it any of from-checkpoint");
   refuses("why j detials", "why: nothing reads 'detials'; did you mean 'details'?");
   refuses("maintenance", "no directive 'maintenance'; known are maintenance add, maintenance cancel, maintenance list");

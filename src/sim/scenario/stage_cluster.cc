@@ -365,13 +365,20 @@ Stage::Done Stage::on_nodes(const Line& line) {
 Stage::Done Stage::gpu_health(const Line& line) {
   const std::string& node = line.names[0];
   const std::string& how = line.names[2];
-  if (how != "fails" && how != "heals") return invalid("gpu: write 'gpu NODE GPU fails|heals'");
+  const bool fence = how == "fenced" || how == "lifted";
+  if (how != "fails" && how != "heals" && !fence) return invalid("gpu: write 'gpu NODE GPU fails|heals|fenced|lifted'");
   backend::FakeBackend& fleet = world_.fleet();
   if (!fleet.has_node(node)) return invalid("no node " + shown(node));
   const auto gpu = parse_count(line.names[1]);
   if (!gpu || static_cast<std::size_t>(*gpu) >= fleet.gpus_of(node).size())
     return invalid("node '" + node + "' has no GPU " + line.names[1]);
-  if (!fleet.set_gpu_health(node, static_cast<std::uint8_t>(*gpu), how == "heals", world_.now()))
+  if (fence) {
+    const auto index = static_cast<std::uint8_t>(*gpu);
+    if (how == "fenced")
+      ask(ReportGpuHealth{node, index, false, "process 4711 of job 1 is left on it", true});
+    else
+      ask(LiftGpuFence{node, index, "op"});
+  } else if (!fleet.set_gpu_health(node, static_cast<std::uint8_t>(*gpu), how == "heals", world_.now()))
     say("nothing changes");
   else if (!fleet.node_in_contact(node))
     say(node + " is out of contact; it will report this when it is back");

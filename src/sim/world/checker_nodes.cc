@@ -147,7 +147,14 @@ void Checker::on(const GpuHealthChanged& event) {
   count_fleet(node, -1);
   node.gpus[event.gpu].healthy = event.healthy;
   count_fleet(node, +1);
-  node.spec.gpus[event.gpu].healthy = event.healthy;
+  Gpu& gpu = node.spec.gpus[event.gpu];
+  require(!event.fenced || !event.healthy, "P13", "a fenced GPU is healthy");
+  count(event.fenced ? "fenced GPU" : gpu.fenced ? "fence lifted" : "GPU health");
+  require(!gpu.fenced || event.fenced || !event.user.empty(), "P13", "the fence of a GPU is lifted by no operator");
+  gpu.healthy = event.healthy;
+  gpu.fenced = event.fenced;
+  gpu.fault = event.fenced ? event.why : "";
+  gpu.failed = event.failed;
 }
 
 void Checker::mark_foreign(NodeView& node, const ForeignUse& use) {

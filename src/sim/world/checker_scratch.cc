@@ -161,7 +161,7 @@ void Checker::check_gpu_health(const state::State& durable) {
     const std::vector<Gpu>& truth = fleet_.gpus_of(name);
     for (std::size_t g = 0; g < truth.size(); ++g) {
       if (!truth[g].healthy) count("failed GPU stays failed");
-      require(node.gpus[g].healthy == truth[g].healthy, "P13",
+      require(node.gpus[g].healthy == (truth[g].healthy && !node.spec.gpus[g].fenced), "P13",
               "GPU " + std::to_string(g) + " of " + name + " is taken for what it is not");
       require(node.gpus[g].foreign == fleet_.foreign_of(name).gpus.contains(truth[g].uuid), "P13",
               "the foreign use of GPU " + std::to_string(g) + " of " + name + " is not known");

@@ -173,6 +173,11 @@ void Simulation::change_gpu_health(const std::string& node) {
     world_.fleet().set_gpu_health(node, gpu, healthy, world_.now());
   else
     world_.send(ReportGpuHealth{node, gpu, healthy, "reported"});
+  Random fences(seed_ ^ (steps_ << 27U));
+  if (fences.chance(300))
+    world_.send(ReportGpuHealth{node, gpu, false, "a process is left on it", true});
+  else if (fences.chance(500))
+    world_.send(LiftGpuFence{node, static_cast<std::int64_t>(fences.below(8)), "operator"});
 }
 
 // The control plane refuses images of a node that runs no containers.
@@ -473,7 +478,10 @@ void Simulation::heal_and_converge() {
   world_.reconcile();
   for (const std::string& node : node_names_) {  // also nodes that are cordoned for flapping
     world_.send(CordonNode{node, false, false, "operator"});
-    for (std::uint8_t gpu = 0; gpu < 8; ++gpu) world_.fleet().set_gpu_health(node, gpu, true, world_.now());
+    for (std::uint8_t gpu = 0; gpu < 8; ++gpu) {
+      world_.fleet().set_gpu_health(node, gpu, true, world_.now());
+      world_.send(LiftGpuFence{node, gpu, "operator"});
+    }
     world_.fleet().set_foreign(node, {}, world_.now());
   }
   world_.reconcile();

@@ -165,6 +165,8 @@ export interface Gpu {
   memory_mib: number;
   healthy: boolean;
   foreign: boolean;
+  fenced?: boolean;
+  fault?: string;
   simulated: boolean;
   free: number;
   nominated: number;
