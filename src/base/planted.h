@@ -54,6 +54,7 @@ enum class Bug {
   kMarkToldTwice,         // control: a mark that a budget has already is told again
   kMonthNotBegun,         // billing: a new month does not set a budget back
   kForeignIgnored,        // state: what others use of a node is taken for free
+  kForbiddenShare,        // sched, control: GPUs are shared though the table of sharing or a pool refuses it
   kGpuUnchecked           // backend/local: a task starts without a look at its GPUs; for gpu_handover_test alone
 };
 
@@ -101,6 +102,7 @@ inline constexpr auto kBugNames = std::to_array<std::string_view>({"none",
                                                                    "mark-told-twice",
                                                                    "month-not-begun",
                                                                    "foreign-ignored",
+                                                                   "forbidden-share",
                                                                    "gpu-unchecked"});
 
 constexpr std::string_view name_of(Bug bug) { return kBugNames[static_cast<std::size_t>(bug)]; }

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <concepts>
 
+#include "base/check.h"
 #include "base/checked.h"
 #include "base/codec.h"
 #include "base/fields.h"
 #include "base/hash.h"
 #include "base/member_count.h"
+#include "base/planted.h"
 #include "control/reconcile.h"
+#include "control/share_guard.h"
 #include "state/grace.h"
 #include "state/within.h"
 
@@ -47,8 +50,17 @@ std::uint64_t within_of(const State& state, const JobState& job, const std::vect
   return state.within_when_started(job, state.amounts_of(job.spec, placements), own);
 }
 
+// A start that shares a GPU against the rules is a bug, and is stopped here. The planted ones are for the simulation,
+// which has a check of its own.
+void check_shares(const State& state, const JobState& job, const std::vector<TaskPlacement>& placements) {
+  if (planted(Bug::kForbiddenShare) || planted(Bug::kShareAcrossDomains)) return;
+  const std::string forbidden = find_forbidden_share(state, job, placements);
+  if (!forbidden.empty()) check_failed(("forbidden share: " + forbidden).c_str(), __FILE__, __LINE__);
+}
+
 void on(Batch& batch, const StartDecision& start) {
   const JobState& job = *batch.state().job(start.job);
+  check_shares(batch.state(), job, start.placements);
   const std::vector<JobId> victims = job.nomination ? job.nomination->victims : std::vector<JobId>();
   AttemptStarted event;
   event.job = start.job;
@@ -65,6 +77,7 @@ void on(Batch& batch, const StartDecision& start) {
 
 void on(Batch& batch, const GrowDecision& grow) {
   const JobState& job = *batch.state().job(grow.job);
+  check_shares(batch.state(), job, grow.placements);
   AttemptGrown event;
   event.job = grow.job;
   event.attempt = job.attempt->number;

@@ -7,6 +7,7 @@
 #include "explain/text_list.h"
 #include "explain/unavailable.h"
 #include "model/node_rule.h"
+#include "model/sharing.h"
 #include "model/toleration.h"
 
 namespace berth::explain {
@@ -107,7 +108,11 @@ std::string no_eligible_node(const Words& words, const JobState& job, std::size_
     if (group.pool.empty() || state.pools()[node.pool].name == group.pool) all.push_back(&node);
   }
   NodeList left = all;
-  std::erase_if(left, [&](const NodeState* node) { return !state.may_use(job.queue, job.spec.job_class, node->pool); });
+  const auto level = level_of(job.spec, group);
+  std::erase_if(left, [&](const NodeState* node) {
+    return !state.may_use(job.queue, job.spec.job_class, node->pool) ||
+           (level && !state.pools()[node->pool].admits(*level));
+  });
   if (left.empty() && !group.pool.empty()) return of_pool(words, job, group.pool, !all.empty());
   if (left.empty()) {
     const auto rules = pool_rules(words, job);

@@ -10,6 +10,7 @@
 #include "explain/unavailable.h"
 #include "explain/why.h"
 #include "model/document/quantity.h"
+#include "model/sharing.h"
 #include "sched/queue/admit.h"
 #include "sched/queue/quota.h"
 #include "sched/start.h"
@@ -159,6 +160,8 @@ std::vector<std::string> further_facts(State& state, const Words& words, const J
   add_quota_path(state, job, reason, facts);
   add_free_room(state, job, facts);
   for (std::string& rule : pool_rules(words, job)) facts.push_back(std::move(rule));
+  if (const auto level = weakest_level(job.spec); level && *level != GpuLevel::kWhole)
+    facts.push_back("GPUs at level " + std::string(name_of(*level)) + ": " + std::string(isolation_text(*level)));
   add_quota_aside(state, words, job, reason, facts);
   add_reservation(words, job, facts);
   add_expected_run(state, job, facts);

@@ -8,6 +8,7 @@
 #include "explain/text_list.h"
 #include "explain/why.h"
 #include "model/document/quantity.h"
+#include "model/sharing.h"
 #include "sched/place/place.h"
 
 namespace berth::explain {
@@ -215,6 +216,13 @@ std::string pool_rule(const Words& words, const JobState& job, const state::Pool
   if (!pool.admits(job.spec.job_class)) {
     const std::string classes = listed(pool.classes, [](JobClass one) { return std::string(name_of(one)); });
     return "takes only " + classes + " jobs (this one is " + std::string(name_of(job.spec.job_class)) + ")";
+  }
+  for (const TaskGroup& group : job.spec.groups) {
+    const auto level = level_of(job.spec, group);
+    if (!level || pool.admits(*level)) continue;
+    const std::string levels = listed(pool.gpu_levels, [](GpuLevel one) { return std::string(name_of(one)); });
+    return std::string("gives GPUs only at level") + (pool.gpu_levels.size() == 1 ? " " : "s ") + levels +
+           " (this job asks for level " + std::string(name_of(*level)) + ")";
   }
   const auto inside = [&](QueueId top) { return state.is_below(job.queue, top); };
   if (pool.queues.empty() || std::any_of(pool.queues.begin(), pool.queues.end(), inside)) return {};

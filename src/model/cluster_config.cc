@@ -385,6 +385,10 @@ void ConfigCheck::check_pools() {
     }
     if (std::set<JobClass>(pool.classes.begin(), pool.classes.end()).size() != pool.classes.size())
       tell(where + ": a class is listed twice; keep one");
+    if (std::set<GpuLevel>(pool.gpu_levels.begin(), pool.gpu_levels.end()).size() != pool.gpu_levels.size())
+      tell(where + ": a level is listed twice in gpu_levels; keep one");
+    if (pool.gpu_levels == std::vector{GpuLevel::kMps})
+      tell(where + ": gpu_levels has mps alone, and no job gets a GPU so yet; add whole, mig or time-slice");
   }
 }
 

@@ -15,6 +15,7 @@
 #include "model/budget.h"
 #include "model/job.h"
 #include "model/role.h"
+#include "model/sharing.h"
 #include "model/volume.h"
 
 namespace berth {
@@ -43,11 +44,13 @@ struct PoolConfig {
   // Trust domain isolation: only one trust domain may run in each domain of this topology level (or `node`). Empty: no
   // isolation.
   std::string trust_domain_isolation = {};
+  std::vector<GpuLevel> gpu_levels = {};  // levels at which its GPUs may be used; empty: all
   bool operator==(const PoolConfig&) const = default;
   static constexpr auto fields() {
     return field_list(field("name", &PoolConfig::name), field("queues", &PoolConfig::queues),
                       field("classes", &PoolConfig::classes), field("burst", &PoolConfig::burst),
-                      field("trust_domain_isolation", &PoolConfig::trust_domain_isolation));
+                      field("trust_domain_isolation", &PoolConfig::trust_domain_isolation),
+                      field_if_set("gpu_levels", &PoolConfig::gpu_levels));
   }
 };
 

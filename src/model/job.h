@@ -25,6 +25,7 @@ inline constexpr std::int32_t kMaxArraySize = 1'000'000;
 inline constexpr std::int32_t kMaxRetries = 1000;
 inline constexpr std::int32_t kLastPort = 65'535;  // last port of TCP and UDP; the first is 1
 inline constexpr std::int64_t kMaxCommentBytes = 1024;
+inline constexpr std::int64_t kMaxLatencyObjectiveMs = 3'600'000;
 
 enum class JobKind { kGang, kService, kArray, kInteractive };
 BERTH_ENUM_NAMES(JobKind, "gang", "service", "array", "interactive");
@@ -171,6 +172,8 @@ struct JobSpec {
     return !mounts.empty() || !secrets.empty() || shm_mib != 0 || !outputs.volume.empty() ||
            !checkpoint.place.volume.empty();
   }
+  // What it is to answer within; 0: it states none. Such a job shares no GPU but by MIG (model/sharing.h).
+  std::int64_t latency_objective_ms = 0;
   // Returns true if the job has affinity, anti-affinity or ports: then the jobs that run on a node decide, too, whether
   // it may run there.
   bool has_terms() const { return !affinity.empty() || !anti_affinity.empty() || !ports.empty(); }
@@ -191,7 +194,8 @@ struct JobSpec {
                       field("ports", &JobSpec::ports), field_if_set("comment", &JobSpec::comment),
                       field_if_set("source", &JobSpec::source), field_if_set("mounts", &JobSpec::mounts),
                       field_if_set("secrets", &JobSpec::secrets), field_if_set("shm_mib", &JobSpec::shm_mib),
-                      field_if_set("outputs", &JobSpec::outputs));
+                      field_if_set("outputs", &JobSpec::outputs),
+                      field_if_set("latency_objective_ms", &JobSpec::latency_objective_ms));
   }
 };
 

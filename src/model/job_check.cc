@@ -5,10 +5,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/planted.h"
 #include "base/utf8.h"
 #include "model/image.h"
 #include "model/mount_check.h"
 #include "model/node_rule.h"
+#include "model/sharing.h"
 #include "model/toleration.h"
 
 namespace berth {
@@ -150,6 +152,16 @@ Result<void> check_group(const std::string& where, const TaskGroup& group) {
   return check_request(where, group.request);
 }
 
+// Refuses a level that the table of sharing refuses whatever the others on the GPU are.
+Result<void> check_sharing(const std::string& where, const JobSpec& spec, const TaskGroup& group) {
+  const auto level = level_of(spec, group);
+  const GpuNeed need = need_of(spec.job_class, spec.latency_objective_ms);
+  if (!level || may_ever_share(need, *level) || planted(Bug::kForbiddenShare)) return {};
+  return invalid(where + "gpus: a " + std::string(name_of(need)) + " job gets no GPU at level " +
+                 std::string(name_of(*level)) + ": " + std::string(why_refused(Sharers::kOneUser, need, *level)) +
+                 "; ask for a whole GPU or for a mig_profile, or leave out latency_objective_ms");
+}
+
 Result<void> check_group_names(const JobSpec& spec) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < spec.groups.size(); ++i) {
@@ -269,6 +281,7 @@ void check_groups(const JobSpec& spec, std::vector<Error>& mistakes) {
   std::int64_t tasks = 0;
   for (std::size_t i = 0; i < spec.groups.size(); ++i) {
     add(check_group(path_of_group(spec, i), spec.groups[i]));
+    add(check_sharing(path_of_group(spec, i), spec, spec.groups[i]));
     tasks += spec.groups[i].count;
   }
   if (tasks > kMaxTasksPerJob)

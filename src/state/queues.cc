@@ -190,6 +190,7 @@ void State::configure_pools() {
     PoolState& mine = pools_[pool_index(pool.name)];
     for (const std::string& path : pool.queues) mine.queues.push_back(queue_paths_.at(path));
     mine.classes = pool.classes;
+    mine.gpu_levels = pool.gpu_levels;
     mine.burst = pool.burst;
     const auto& levels = config_.topology_levels;
     if (!pool.trust_domain_isolation.empty())

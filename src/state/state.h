@@ -65,6 +65,11 @@ struct PoolState {
   // stands for the node itself; nothing means no isolation.
   std::optional<std::size_t> trust_domain_isolation = {};
 
+  std::vector<GpuLevel> gpu_levels = {};  // at which its GPUs may be used; empty: all
+
+  bool admits(GpuLevel level) const {
+    return gpu_levels.empty() || std::find(gpu_levels.begin(), gpu_levels.end(), level) != gpu_levels.end();
+  }
   bool admits(JobClass job_class) const {
     return classes.empty() || std::find(classes.begin(), classes.end(), job_class) != classes.end();
   }

@@ -35,6 +35,7 @@ std::uint64_t shape_of(const JobSpec& spec) {
       .add(encode(spec.labels))
       .add(encode(spec.affinity))
       .add(encode(spec.anti_affinity));
+  if (spec.latency_objective_ms > 0) hash.add(std::string_view("latency"));
   for (const std::int32_t port : spec.ports) hash.add(static_cast<std::uint64_t>(port));
   return hash.digest();
 }

@@ -89,6 +89,7 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kMarkToldTwice, 100'000},
     {Bug::kMonthNotBegun, 100'000},
     {Bug::kForeignIgnored, 20'000},
+    {Bug::kForbiddenShare, 20'000},
 });
 // No bug at all is tried on both fleets. kGpuUnchecked is a bug of a machine: tests/gpu_handover finds it.
 static_assert(kBounds.size() == berth::kBugNames.size());

@@ -343,14 +343,15 @@ Schema config() {
                                                       {"watts?", integer("Of one that is allocated.", 1, kMostWatts)},
                                                       {"idle_watts?", integer("Of one that is not.", 0, kMostWatts)},
                                                       {"mig?", text("How its GPUs are cut, such as h100-80gb.")}}));
-  const Schema pool = closed(
-      object("A pool of nodes.",
-             {{"name", name("Its name.")},
-              {"queues?", words("Only these subtrees may use it; not empty.")},
-              {"classes?", not_empty(list("Only jobs of these classes may use it.", word_of<JobClass>("A class.")))},
-              {"burst?", boolean("It backs no guarantee: whatever runs there is borrowed.")},
-              {"trust_domain_isolation?",
-               name("Within one domain of this topology level, or node, it runs one trust domain.")}}));
+  const Schema pool = closed(object(
+      "A pool of nodes.",
+      {{"name", name("Its name.")},
+       {"queues?", words("Only these subtrees may use it; not empty.")},
+       {"classes?", not_empty(list("Only jobs of these classes may use it.", word_of<JobClass>("A class.")))},
+       {"gpu_levels?", not_empty(list("Its GPUs are used only at these levels.", word_of<GpuLevel>("A level.")))},
+       {"burst?", boolean("It backs no guarantee: whatever runs there is borrowed.")},
+       {"trust_domain_isolation?",
+        name("Within one domain of this topology level, or node, it runs one trust domain.")}}));
   const Schema priority = closed(object("A priority class.", {{"value", priority_value("More goes first.")},
                                                               {"default?", boolean("For jobs that name none.")}}));
   const Schema role = closed(object("A subject has a role at a queue and at all queues below it.",

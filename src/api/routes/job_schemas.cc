@@ -150,6 +150,8 @@ Schema in_full() {
        {"nomination?", reference("Nomination")},
        {"simulated_gpus?", boolean("Nodes that it runs on, ran on or is nominated to have "
                                    "simulated GPUs.")},
+       {"gpu_level?", word_of<GpuLevel>("At which level it has its GPUs; of several groups the weakest.")},
+       {"isolation?", text("What that keeps apart: memory enforced | compute enforced | faults isolated.")},
        {"driven?", reference("GpuUtilizationUse")},
        {"tasks", list("The tasks of its running attempt.", reference("Task"))},
        {"past", list("Its earlier attempts.", reference("Attempt"))},

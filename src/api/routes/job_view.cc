@@ -7,6 +7,7 @@
 #include "api/routes/documents.h"
 #include "api/routes/json_text.h"
 #include "api/routes/views.h"
+#include "model/sharing.h"
 #include "state/attained_service.h"
 #include "state/within.h"
 
@@ -406,6 +407,10 @@ json::object job_in_full(const ShownJob& shown) {
   if (asks_gpus && std::any_of(shown.names.begin(), shown.names.end(),
                                [](const auto& node) { return node.second.simulated_gpus; })) {
     view["simulated_gpus"] = true;
+  }
+  if (const auto level = weakest_level(job.spec)) {
+    view["gpu_level"] = text(name_of(*level));
+    view["isolation"] = text(isolation_text(*level));
   }
   if (shown.gpu_utilization) view["driven"] = gpu_utilization_view(*shown.gpu_utilization);
   view["tasks"] = tasks_view(job, shown.names);

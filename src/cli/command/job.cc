@@ -163,6 +163,8 @@ std::string heading(const Json& job, Timestamp now) {
     fact(out, "on nodes", nodes_wanted(spec));
     fact(out, "command", command_words(spec));
   }
+  if (const std::string level = show(job, "gpu_level"); !level.empty() && level != "whole")
+    fact(out, "GPU shared", "by " + level + ": " + show(job, "isolation"));
   for (const std::string& mount : mount_words(spec)) fact(out, "mount", mount);
   fact(out, "driven", utilization_words(job));
   fact(out, "time limit", show(spec, "time_limit"));

@@ -66,6 +66,7 @@ ClusterConfig random_config(Random& random) {
   if (random.chance(700)) config.pools = {{"default", {}}, {"big", {"q1"}}};
   if (random.chance(300)) config.roles = {{"group:corp:nlp", Role::kLead, ""}, {"user:ada", Role::kAdmin, ""}};
   if (config.pools.size() > 1) {
+    if (random.chance(300)) config.pools[1].gpu_levels = {GpuLevel::kWhole, GpuLevel::kTimeSlice};
     if (random.chance(300)) config.pools[1].classes = {JobClass::kInference, JobClass::kDev};
     config.pools[1].burst = random.chance(300);
     if (random.chance(500)) config.pools[1].trust_domain_isolation = "node";

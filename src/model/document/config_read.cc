@@ -135,6 +135,7 @@ class ConfigReader {
           {"queues", [&](const Value& v) { read_open_to(v, pool); }},
           {"trust_domain_isolation", [&](const Value& v) { pool.trust_domain_isolation = v.name(); }},
           {"classes", [&](const Value& v) { read_classes(v, pool); }},
+          {"gpu_levels", [&](const Value& v) { read_gpu_levels(v, pool); }},
           {"burst", [&](const Value& v) { pool.burst = v.boolean(); }},
       });
       if (body.node().find("name") == nullptr) body.refuse("a pool needs a name");
@@ -165,6 +166,12 @@ class ConfigReader {
   static void read_classes(const Value& value, PoolConfig& pool) {
     value.each_item([&](const Value& item) { pool.classes.push_back(item.word<JobClass>()); });
     if (pool.classes.empty()) value.refuse("classes is empty, so that nobody could use the pool; leave it out for all");
+  }
+
+  static void read_gpu_levels(const Value& value, PoolConfig& pool) {
+    value.each_item([&](const Value& item) { pool.gpu_levels.push_back(item.word<GpuLevel>()); });
+    if (pool.gpu_levels.empty())
+      value.refuse("gpu_levels is empty, so that no GPU of the pool could be used; leave it out for all");
   }
 
   void read_roles(const Value& value) {

@@ -113,6 +113,12 @@ Node classes_node(const PoolConfig& pool) {
   return list;
 }
 
+Node gpu_levels_node(const PoolConfig& pool) {
+  Node list = list_node();
+  for (const GpuLevel one : pool.gpu_levels) list.items.push_back(string_node(name_of(one)));
+  return list;
+}
+
 Node pools_node(const ClusterConfig& config) {
   Node list = list_node();
   for (const PoolConfig& pool : config.pools) {
@@ -122,6 +128,7 @@ Node pools_node(const ClusterConfig& config) {
     if (!pool.trust_domain_isolation.empty())
       body.set("trust_domain_isolation", string_node(pool.trust_domain_isolation));
     if (!pool.classes.empty()) body.set("classes", classes_node(pool));
+    if (!pool.gpu_levels.empty()) body.set("gpu_levels", gpu_levels_node(pool));
     if (pool.burst) body.set("burst", boolean_node(true));
     list.items.push_back(std::move(body));
   }
@@ -262,6 +269,7 @@ Lines lines_of(const ClusterConfig& config) {
       lines["pools." + pool.name + ".trust_domain_isolation"] = leaf_text(string_node(pool.trust_domain_isolation));
     }
     if (!pool.classes.empty()) lines["pools." + pool.name + ".classes"] = leaf_text(classes_node(pool));
+    if (!pool.gpu_levels.empty()) lines["pools." + pool.name + ".gpu_levels"] = leaf_text(gpu_levels_node(pool));
     if (pool.burst) lines["pools." + pool.name + ".burst"] = "true";
   }
   if (!config.priority_classes.empty()) flatten(priority_classes_node(config), "priority_classes", lines);

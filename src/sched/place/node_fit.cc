@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/planted.h"
 #include "model/node_rule.h"
+#include "model/sharing.h"
 #include "model/toleration.h"
 #include "sched/place/numa.h"
 #include "sched/place/place.h"
@@ -282,6 +283,25 @@ bool passes(const TaskRequirements& ask, const NodeState& node) {
 
 namespace {
 
+// A GPU that is shared by time-slice serves one trust domain at a time: GpuSlot keeps it, by one domain for each GPU.
+// It could not if the table refused strangers to some jobs only.
+constexpr bool refuses_all(Sharers sharers, GpuLevel level) {
+  for (const GpuNeed need :
+       {GpuNeed::kTraining, GpuNeed::kInference, GpuNeed::kDev, GpuNeed::kBatch, GpuNeed::kLatencyCritical}) {
+    if (sharing_of(sharers, need, level) != Sharing::kRefused) return false;
+  }
+  return true;
+}
+static_assert(refuses_all(Sharers::kStrangers, GpuLevel::kTimeSlice));
+
+// Returns true if the pool gives its GPUs at the level that the group asks for, and the table of sharing allows that
+// level for what the job needs.
+bool may_have_level(const JobSpec& spec, const TaskGroup& group, const state::PoolState& pool) {
+  const auto level = level_of(spec, group);
+  if (!level || planted(Bug::kForbiddenShare)) return true;
+  return pool.admits(*level) && may_ever_share(need_of(spec.job_class, spec.latency_objective_ms), *level);
+}
+
 RunWindow run_window_of(const State& state, const state::JobState& job) {
   RunWindow stay;
   stay.start = state.asked_at();
@@ -303,7 +323,8 @@ std::vector<bool> allowed_classes(const State& state, const state::JobState& job
     const bool in_pool = group.pool.empty() || group.pool == pool.name;
     const bool looked_at = pools == Pools::kAny || pool.burst == (pools == Pools::kBurst);
     classes.push_back(in_pool && looked_at && state.may_use(job.queue, job.spec.job_class, one.pool) &&
-                      tolerates_all(group.tolerations, one.taints) && (one.containers || !containers));
+                      may_have_level(job.spec, group, pool) && tolerates_all(group.tolerations, one.taints) &&
+                      (one.containers || !containers));
   }
   return classes;
 }

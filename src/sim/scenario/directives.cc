@@ -32,7 +32,7 @@ constexpr auto kDirectives = std::to_array<Directive>({
          "retries earliest deadline after afterok afterany selects rules tolerates within prefers numa labels "
          "ports near "
          "away likes dislikes group-within also also-pool also-selects also-rules also-tolerates "
-         "max-unavailable elements "
+         "max-unavailable elements latency-objective "
          "at-once runs exit fails saves leaves"},
     {.verb = "cancel", .names = "NAME", .fewest = 1, .most = 1},
     {.verb = "hold", .names = "NAME", .fewest = 1, .most = 1},
@@ -87,7 +87,7 @@ constexpr auto kClusterLines = std::to_array<Directive>({
      .fewest = 1,
      .most = 1,
      .flags = "burst",
-     .options = "queues classes trust-domain-isolation"},
+     .options = "queues classes trust-domain-isolation gpu-levels"},
     {.verb = "topology", .names = "LEVELS...", .fewest = 1, .most = kAny},
     {.verb = "priority", .names = "CLASS", .fewest = 1, .most = 1, .flags = "default", .options = "value"},
     {.verb = "scheduling",

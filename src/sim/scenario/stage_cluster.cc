@@ -124,6 +124,13 @@ Result<void> read_pool(const Line& line, ClusterConfig& config) {
       pool.classes.push_back(*known);
     }
   }
+  if (const std::string* levels = line.option("gpu-levels")) {
+    for (const std::string& name : split(*levels, ',')) {
+      const auto known = enum_from_name<GpuLevel>(name);
+      if (!known) return invalid("gpu-levels: " + none_of(name, EnumNames<GpuLevel>::kNames));
+      pool.gpu_levels.push_back(*known);
+    }
+  }
   pool.burst = line.has("burst");
   config.pools.push_back(pool);
   return {};

@@ -170,6 +170,10 @@ Result<void> read_times(const Line& line, JobSpec& spec) {
   return {};
 }
 
+Result<std::int64_t> parse_latency(std::string_view text) {
+  return document::parse_integer(text, 1, kMaxLatencyObjectiveMs);
+}
+
 // Reads everything of a job that does not depend on the state of the cluster.
 Result<JobSpec> read_job(const Line& line) {
   JobSpec spec;
@@ -182,6 +186,8 @@ Result<JobSpec> read_job(const Line& line) {
   if (auto ok = read_affinity(line, spec); !ok) return ok.error();
   if (auto ok = read_option(line, "ports", parse_ports, spec.ports); !ok) return ok.error();
   if (auto ok = read_enum(line, "class", spec.job_class); !ok) return ok.error();
+  if (auto ok = read_option(line, "latency-objective", parse_latency, spec.latency_objective_ms); !ok)
+    return ok.error();
   if (auto ok = read_option(line, "retries", parse_retries, spec.retries); !ok) return ok.error();
   if (const std::string* queue = line.option("queue")) spec.queue = *queue;
   if (const std::string* user = line.option("user")) spec.user = *user;

@@ -419,6 +419,7 @@ class Checker : public Witness {
   void check_waiting(Timestamp now);
   bool dependencies_met(const JobView& job) const;
   bool may_use_pool(const JobView& job, const std::string& pool) const;
+  bool gives_gpus_as(const TaskPlacement& placement, const std::string& pool, bool share) const;
   static bool is_allowed(const TaskGroup& group, const NodeSpec& node);
   Removable nothing_removable() const;
   Removable removable_for(const JobView& job, Timestamp now) const;

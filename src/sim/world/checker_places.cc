@@ -60,6 +60,16 @@ void Checker::check_topology(const JobView& job, const std::vector<TaskPlacement
   count("within one " + level);
 }
 
+// Returns true if the pool gives its GPUs so: whole, as an instance, or as a share of one.
+bool Checker::gives_gpus_as(const TaskPlacement& placement, const std::string& pool, bool share) const {
+  for (const PoolConfig& one : config_.pools) {
+    if (one.name != pool || one.gpu_levels.empty()) continue;
+    const GpuLevel asked = placement.slices != 0 ? GpuLevel::kMig : share ? GpuLevel::kTimeSlice : GpuLevel::kWhole;
+    return std::find(one.gpu_levels.begin(), one.gpu_levels.end(), asked) != one.gpu_levels.end();
+  }
+  return true;
+}
+
 // Returns true if a share of the GPU is nominated to a job of another trust domain.
 bool Checker::nominated_to_others(const JobView& job, NodeId node, std::uint8_t gpu) const {
   return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
@@ -169,6 +179,9 @@ void Checker::check_place(const JobView& job, const TaskPlacement& placement, bo
             "P5", where + ": takes a GPU that is promised to a claimant");
     const bool share = placement.gpu_milli < kMilli && geometry_of(gpu.model) == nullptr;
     check_instance(job, placement, gpu);
+    require(!share || job.spec.latency_objective_ms == 0, "P11", where + ": shares a GPU, and has a latency objective");
+    require(gives_gpus_as(placement, node.spec.pool, share), "P11",
+            where + ": its pool does not give GPUs at this level of sharing");
     require(!share || gpu.domain == queues_[job.queue].domain, "P11",
             where + ": shares a GPU with another trust domain");
     require(!share || gpu.nominated == 0 || !nominated_to_others(job, placement.node, index), "P5",

@@ -283,6 +283,10 @@ std::int64_t Checker::slots(const JobView& job, const NodeView& node, std::uint3
   if (node.exclusive > 0) return 0;
   if (!is_allowed(group, node.spec) || (!group.pool.empty() && group.pool != node.spec.pool)) return 0;
   if (!may_use_pool(job, node.spec.pool)) return 0;
+  TaskPlacement asked;
+  asked.slices = group.request.mig_profile.empty() ? 0 : 1;
+  const bool share = !job.spec.exclusive && group.request.is_share();
+  if (group.request.gpus > 0 && !gives_gpus_as(asked, node.spec.pool, share)) return 0;
   if (!group.image.empty() && !node.spec.containers) return 0;
   std::int64_t count = group.count;
   const auto limit = [&](std::int64_t free, std::int64_t each) {

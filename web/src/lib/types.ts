@@ -79,6 +79,8 @@ export interface Job extends JobSummary {
   slip_s?: number;
   nomination?: { cause: string; victims: number[] };
   simulated_gpus?: boolean;
+  gpu_level?: string;
+  isolation?: string;
   driven?: { pct: number; gpus: number; minutes: number };
   tasks: Task[];
   past: Attempt[];
