@@ -843,6 +843,7 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--task-user", "NAME", "server of root: the account for users who have none here"},
     ElsewhereFlag{"serve dev", "--task-uid-range", "FROM-TO", "server of root: instead, uids of which each gets one"},
     ElsewhereFlag{"serve dev", "--simulate-gpus", "GPUS", "declare GPUs where there are none"},
+    ElsewhereFlag{"serve dev", "--unchecked-gpus", nullptr, "start tasks without a look at what is left on their GPUs"},
     ElsewhereFlag{"serve dev", "--checkpoint-every", "N", "events between two checkpoints of the state"},
     ElsewhereFlag{"serve dev", "--ready-file", "FILE", "write the URL here once requests are served"},
     ElsewhereFlag{"dev", "--stop", nullptr, "end all jobs that it left running, and exit"},
