@@ -77,7 +77,7 @@ constexpr auto kBounds = std::to_array<Bound>({
     {Bug::kPoolClassIgnored, 100'000},
     {Bug::kWindowIgnored, 10'000},
     {Bug::kWindowNotLeft, 20'000},
-    {Bug::kUsedGuaranteeLost, 300'000},
+    {Bug::kUsedGuaranteeLost, 50'000},
     {Bug::kGuaranteeNotRestored, 50'000},
     {Bug::kTermsIgnored, 50'000},
     {Bug::kQueueRateIgnored, 500'000},

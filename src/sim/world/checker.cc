@@ -138,10 +138,12 @@ void Checker::on(const GuaranteeChanged& event) {
     require(left.states(d) == queue.configured.states(d), "P3", who + "is of something else than it was");
     if (!left.states(d)) continue;
     const std::int64_t amount = left.amounts[d];
+    const std::int64_t before = queue.guaranteed.amounts[d];
+    const std::int64_t unit = d == kDimMemory ? 1 : kMilli;  // it shrinks to whole ones, so by less than one too much
     const bool right = event.restored ? amount == queue.configured.amounts[d]
-                                      : amount <= queue.guaranteed.amounts[d] && amount >= 0 &&
-                                            amount >= std::min(queue.usage[d], queue.guaranteed.amounts[d]);
-    require(right, "P3", who + "becomes less than is used, or not what is configured");
+                                      : amount <= before && amount >= std::min(queue.usage[d], before) &&
+                                            2 * amount > before + queue.usage[d] - 2 * unit;
+    require(right, "P3", who + "becomes less than is used and half of the rest, or not what is configured");
   }
   require(event.restored || (!is_busy(queue) && now_ - queue.busy_at >= queue.guarantee_decay_ms), "P3",
           who + "decays though more than half of it was used");

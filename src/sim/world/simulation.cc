@@ -453,7 +453,7 @@ bool Simulation::waits_for_a_reason(const state::JobState& job) {
   const auto required = [](const AffinityTerm& term) { return term.required; };
   const bool near = std::any_of(job.spec.affinity.begin(), job.spec.affinity.end(), required);
   const bool in_pieces = reason.code == ReasonCode::kFragmented || reason.code == ReasonCode::kTopology ||
-                         reason.code == ReasonCode::kNuma;
+                         reason.code == ReasonCode::kNuma || reason.code == ReasonCode::kCountable;
   const bool wants_nodes = job.spec.exclusive && reason.code == ReasonCode::kInsufficientResources;
   if ((in_pieces || wants_nodes) && job.spec.groups.size() > 1) return true;
   if (near && (in_pieces || reason.code == ReasonCode::kInsufficientResources)) return true;
