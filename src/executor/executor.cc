@@ -639,7 +639,11 @@ ProcessOwner Executor::Impl::owner_of(pid_t pid, const std::string& gpu) const {
   for (auto ended = ended_.rbegin(); ended != ended_.rend(); ++ended) {
     if (consider(ended->first, ended->second, Belonging::kEnded)) return owner;
   }
-  if (by_uid) std::tie(owner.belongs, owner.task) = *by_uid;
+  // Asked last: a process that ends in between has lost its marks, too.
+  if (has_given_back_its_memory(pid))
+    owner.belongs = Belonging::kLeaving;
+  else if (by_uid)
+    std::tie(owner.belongs, owner.task) = *by_uid;
   return owner;
 }
 

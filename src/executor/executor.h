@@ -47,13 +47,14 @@ enum class Belonging {
   kOther,   // to a task that runs and does not have it
   kEnded,   // to a task that is over
   kNoTask,  // to none that is known here
+  kLeaving,  // it ends: its memory is gone, and what it was of is not to be seen any more; its GPU is given back yet
   kUnseen,  // no process of this number is to be seen: it has ended, or is in another pid namespace
 };
 struct ProcessOwner {
   Belonging belongs = Belonging::kUnseen;
   ProcessSeen process = {};     // but of kUnseen
   uid_t uid = 0;                // but of kUnseen
-  std::optional<TaskKey> task;  // but of kNoTask and kUnseen
+  std::optional<TaskKey> task;  // but of kNoTask, kLeaving and kUnseen
 };
 
 // What the executor can enforce on this machine. A limit that cannot be enforced is a warning, never an error.

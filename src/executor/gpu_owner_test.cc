@@ -65,6 +65,14 @@ TEST_CASE_FIXTURE(ExecutorFixture,
   CHECK(owner.process.pid == left.pid);
 }
 
+TEST_CASE_FIXTURE(ExecutorFixture, "a process that ends is of no task any more, and is no stranger") {
+  Executor& executor = open();
+  const Carrier ending("of-no-task");
+  REQUIRE(wait_until([&] { return executor.owner_of(ending.pid, "GPU-a").belongs == Belonging::kNoTask; }));
+  ::kill(ending.pid, SIGKILL);  // it stays as a zombie until this test reaps it
+  REQUIRE(wait_until([&] { return executor.owner_of(ending.pid, "GPU-a").belongs == Belonging::kLeaving; }));
+}
+
 TEST_CASE_FIXTURE(ExecutorFixture, "a new executor knows the GPUs of the tasks that it adopts") {
   auto task = shell(48, "sleep 600");
   task.gpus = {"GPU-a", "GPU-b"};

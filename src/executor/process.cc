@@ -59,6 +59,11 @@ std::optional<ProcessSeen> see_process(pid_t pid) {
   return seen;
 }
 
+bool has_given_back_its_memory(pid_t pid) {
+  const std::string statm = read_proc_file("/proc/" + std::to_string(pid) + "/statm");
+  return statm.empty() || statm.starts_with("0 ");
+}
+
 std::vector<ProcessSeen> see_all_processes() {
   std::vector<ProcessSeen> all;
   DIR* proc = ::opendir("/proc");

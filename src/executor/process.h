@@ -21,6 +21,10 @@ struct ProcessSeen {
 };
 
 std::optional<ProcessSeen> see_process(pid_t pid);
+
+// Returns true if the process ends or has ended: it has no memory and no environment any more. The kernel closes its
+// files, and so what a driver keeps for it, only after that.
+bool has_given_back_its_memory(pid_t pid);
 std::vector<ProcessSeen> see_all_processes();
 
 // Returns all descendants of `root`, without root itself and without dead processes.

@@ -54,7 +54,7 @@ class World:
         def runs():
             tasks = self.server.job(job)["tasks"]
             return tasks and all(task["phase"] == "running" for task in tasks)
-        eventually(lambda: f"job {job} runs, but it is {self.server.job(job)}", runs)
+        eventually(lambda: f"job {job} runs, but it is {self.server.job(job)}, on {[self.gpu(i) for i in (0, 1)]}", runs)
 
     def cancel(self, *jobs):
         for job in jobs:

@@ -33,6 +33,8 @@ std::string words_of(const GpuLook::Process& process, const ProcessOwner& owner)
       return number + of_job + " uses it" + with_memory(process) + ", although its task is over, and does not end";
     case Belonging::kNoTask:
       return number + " of uid " + std::to_string(owner.uid) + ", which is of no task, uses it" + with_memory(process);
+    case Belonging::kLeaving:
+      return number + ", which has ended, uses it" + with_memory(process) + " still";
     case Belonging::kUnseen:
       return number + ", which cannot be seen from here, uses it" + with_memory(process);
   }
@@ -49,6 +51,7 @@ GpuVerdict::What action_for(Belonging belongs) {
       return GpuVerdict::What::kFence;
     case Belonging::kEnded:
       return GpuVerdict::What::kKill;
+    case Belonging::kLeaving:
     case Belonging::kUnseen:  // it may have ended since the look
       return GpuVerdict::What::kWait;
   }

@@ -88,6 +88,7 @@ TEST_CASE("what a look at a GPU says depends on the owner of each process") {
   REQUIRE(ended.orphans.size() == 1);
   CHECK(ended.orphans[0].pid == 4711);
   CHECK(ended.why == "process 4711 of job 12 uses it with 512 MiB, although its task is over, and does not end");
+  CHECK(judge(Belonging::kLeaving).what == What::kWait);
   CHECK(judge(Belonging::kUnseen).what == What::kWait);
   const GpuVerdict other = judge(Belonging::kOther);
   CHECK(other.what == What::kFence);
