@@ -487,6 +487,27 @@ TEST_CASE("what nothing would read of a job is refused, and so is a name that is
         "groups[1].name 'main' is used twice; give each group a name of its own");
 }
 
+TEST_CASE("after a restore no number is given that a forgotten job may have had") {
+  HandDrivenFleet fleet;
+  fleet.configure({HandDrivenFleet::queue("a")});
+  const auto submitted = [&] { return fleet.submit(HandDrivenFleet::job("a", 1)).value(); };
+  CHECK_EQ(submitted(), 1);
+  fleet.command(NoteRestore{});
+  CHECK_EQ(submitted(), 10'000'000);
+  CHECK_EQ(submitted(), 10'000'001);
+  CHECK(fleet.state.job(JobId(1)) != nullptr);
+  CHECK(fleet.state.job(JobId(9'999'999)) == nullptr);
+  std::vector<std::uint64_t> ids;
+  fleet.state.jobs().for_each([&](const state::JobState& job) { ids.push_back(job.id.value()); });
+  CHECK(ids == std::vector<std::uint64_t>{1, 10'000'000, 10'000'001});
+  fleet.command(CancelJob{JobId(1), "op"});
+  const auto loaded = state::State::load(fleet.state.save());
+  REQUIRE(loaded);
+  CHECK_EQ(loaded->next_job_id().value(), 10'000'002);
+  fleet.command(NoteRestore{});  // a second restore, or a server that ended before it took the mark away
+  CHECK_EQ(submitted(), 20'000'000);
+}
+
 TEST_CASE("a level that a group or a term of a live job names stays") {
   for (const bool of_group : {true, false}) {
     state::State state;

@@ -102,15 +102,14 @@ Result<std::vector<BackupFile>> describe_files(const fs::path& directory) {
   return files;
 }
 
-Result<void> write_manifest(const fs::path& directory, const BackupManifest& manifest) {
-  const std::string path = (directory / kManifestFile).string();
+Result<void> write_new_file(const std::string& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return store::io_error(path, "make", errno);
   store::Disk disk(std::nullopt, 0);
-  auto done = disk.write(file, path, 0, text_of(manifest));
+  auto done = disk.write(file, path, 0, text);
   if (done) done = disk.sync(file, path);
   ::close(file);
-  return done ? store::keep_owner(directory, path) : done;
+  return done ? store::keep_owner(fs::path(path).parent_path(), path) : done;
 }
 
 Result<void> copy_side_files(const fs::path& from, const fs::path& to) {
@@ -175,7 +174,7 @@ Result<Backup> make_backup(const std::string& data_dir, const std::string& to, T
   auto files = describe_files(directory);
   if (!files) return files.error();
   manifest.files = std::move(*files);
-  if (auto ok = write_manifest(directory, manifest); !ok) return ok.error();
+  if (auto ok = write_new_file(directory / kManifestFile, text_of(manifest)); !ok) return ok.error();
   if (auto ok = store::keep_owner(from, directory); !ok) return ok.error();
   if (auto ok = unfinished->finish(wanted); !ok) return ok.error();
   return backup;
@@ -375,6 +374,8 @@ Result<void> restore(const RestorePlan& plan, const std::string& new_dir) {
   if (!proof) return proof.error();
   if (!(proof->end == plan.fold))
     return Error{ErrorCode::kCorrupt, "the restored log folds to another state than the backup; nothing was restored"};
+  const std::string mark = fmt::format("from {} after event {}\n", plan.backup, plan.fold.seq);
+  if (auto ok = write_new_file(directory / kRestoredFile, mark); !ok) return ok;
   if (auto ok = store::keep_owner(plan.backup, directory); !ok) return ok;
   return unfinished->finish(wanted);
 }

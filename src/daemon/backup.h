@@ -24,6 +24,9 @@ struct Backup {
   std::vector<std::string> warnings;
 };
 
+// In a restored directory until a server has started on it: the server then gives no number of a forgotten job again.
+inline constexpr const char* kRestoredFile = "restored";
+
 // Makes a backup of the data directory, whether a server runs on it or not, as a new directory `to`, or in place of an
 // empty one. `go_on` returns false to give up (kUnavailable). Errors: kNotFound: no log, or no directory for `to`;
 // kConflict: `to` is not empty; kInvalid: `to` is in the data directory; kCorrupt: the log is damaged; kIo: a full

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <future>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "backend/local/local_backend.h"
 #include "control/node_identity.h"
 #include "daemon/audit_desk.h"
+#include "daemon/backup.h"
 #include "daemon/budget_watch.h"
 #include "daemon/exit_code.h"
 #include "daemon/gatekeeper.h"
@@ -177,7 +179,8 @@ class Daemon::Impl {
     if (auto ok = make_backend(recovered->state); !ok) return ok;
     if (options_.kubernetes) news_ = std::make_unique<JobNewsDesk>(*reader_, *log_, *backend_, clock_);
     loop_ = std::make_unique<Loop>(std::move(recovered->state), *epoch, *log_, inbox_, *reader_, *backend_, clock_);
-    // The first request of all: what a backend then submits may name queues of this configuration.
+    if (std::filesystem::exists(options_.data_dir + "/" + kRestoredFile)) note_restore();
+    // Before all that a backend submits, which may name queues of this configuration.
     if (options_.config) put_config(*options_.config);
     if (auto started = backend_->start([this](Command report) { take_report(std::move(report)); }); !started)
       return started;
@@ -383,6 +386,16 @@ class Daemon::Impl {
       return false;
     });
     return read ? first : std::nullopt;
+  }
+
+  // The mark goes once this is in the log. A server that ends in between says it once more, which leaves out more numbers.
+  void note_restore() {
+    inbox_.put({NoteRestore{}, [mark = options_.data_dir + "/" + kRestoredFile](const Result<control::Reply>&) {
+                  std::error_code failure;
+                  if (!std::filesystem::remove(mark, failure))
+                    spdlog::error("{} cannot be removed, so the next start leaves out numbers of jobs again: {}", mark,
+                                  failure.message());
+                }});
   }
 
   void put_config(const ClusterConfig& config) {

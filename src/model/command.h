@@ -172,6 +172,8 @@ struct NoteLogRead {
 struct NoteSignIns {
   std::vector<SignedIn> sign_ins;
 };
+// Says that the log was restored from a backup. It is the first command after a restore.
+struct NoteRestore {};
 
 // The commands from here on are reports of backends.
 
@@ -231,6 +233,7 @@ using Command = std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, Priorit
                              ReportCheckpoint, PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages,
                              ConfirmClock, CreateToken, RevokeToken, ApplyPrices, CloseMonth, CorrectBill, MarkBudget,
                              SetQueue, UndoQueueChange, BindRole, BlockSubject, SetRules, NoteDenials, NoteLogRead,
-                             NoteSignIns, ReportQuantities, SignalJob, ReportForeignUse, LiftGpuFence>;
+                             NoteSignIns, ReportQuantities, SignalJob, ReportForeignUse, LiftGpuFence,
+                             NoteRestore>;
 
 }  // namespace berth

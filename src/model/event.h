@@ -755,6 +755,14 @@ struct JobSignalled {
   }
 };
 
+// The log was restored from a backup. What came after it is forgotten, and the numbers that were given then are not
+// given again: a job that is submitted from now on has none below `next_job`. So nothing that a forgotten job has left
+// (pods, directories in volumes) is taken for a new job's.
+struct LogRestored {
+  JobId next_job;
+  static constexpr auto fields() { return field_list(field("next_job", &LogRestored::next_job)); }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
@@ -764,7 +772,7 @@ using Event =
                  MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged,
                  ClockConfirmed, TokenCreated, TokenRevoked, PricesApplied, MonthClosed, BillCorrected, BudgetMarked,
                  QueueChanged, QueueChangeEnded, RoleBound, SubjectBlocked, RulesSet, AccessDenied, LogRead, SignedIn,
-                 QuantityReported, JobSignalled, ForeignUseChanged, NodeRemoved>;
+                 QuantityReported, JobSignalled, ForeignUseChanged, NodeRemoved, LogRestored>;
 
 struct EventRecord {
   Seq seq = 0;

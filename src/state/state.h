@@ -458,6 +458,7 @@ class State {
   void on(const MoveOrdered&) {}
   void on(const NodeImagesChanged& event);
   void on(const ClockConfirmed&) {}
+  void on(const LogRestored& event);
   void on(const TokenCreated& event);
   void on(const TokenRevoked& event);
   void on(const QueueChanged& event);

@@ -42,6 +42,11 @@ void State::on(const JobSubmitted& event) {
   unreconciled_.insert(event.job);
 }
 
+void State::on(const LogRestored& event) {
+  BERTH_CHECK(event.next_job >= next_job_);
+  next_job_ = event.next_job;
+}
+
 void State::remember_key(const std::string& user, const std::string& key, JobId job, std::uint64_t body_hash) {
   if (!key.empty()) {
     std::string name = user + "\n" + key;

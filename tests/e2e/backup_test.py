@@ -91,7 +91,11 @@ def jobs_are_as_they_were_after_a_restore():
     assert restored.token == server.token
     assert jobs(restored) == jobs(restored, moment) == then
     assert restored.ask("GET", "/healthz")["status"] == "ok", "its end is known"
-    assert submit(restored, "next") not in {job["id"] for job in then}
+    assert [submit(restored, name) for name in ("next", "and-next")] == [10_000_000, 10_000_001], "no number of a forgotten job"
+    restored.stop()
+    assert not os.path.exists(os.path.join(fresh, "restored"))
+    assert restored.start(), restored.tail()
+    assert submit(restored, "later") == 10_000_002, "it was restored once"
     restored.kill()
     discard(server)
 

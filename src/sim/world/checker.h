@@ -260,6 +260,7 @@ class Checker : public Witness {
   std::int64_t* account_of_unused(const NodeView& node, const GpuView& gpu);
   void on(const NodeImagesChanged& event);
   void on(const ClockConfirmed& event);
+  void on(const LogRestored& event);
   void on(const JobSubmitted& event);
   void on(const JobHoldChanged& event);
   void on(const JobPriorityChanged& event);

@@ -44,6 +44,13 @@ void Checker::on(const JobSubmitted& event) {
   jobs_.emplace(event.job, std::move(job));
 }
 
+// The next number is above all that a forgotten log may have given.
+void Checker::on(const LogRestored& event) {
+  count("restored");
+  require(event.next_job.value() > last_job_.value() + 5'000'000, "P8", "a restored log gives numbers again");
+  last_job_ = JobId(event.next_job.value() - 1);
+}
+
 void Checker::on(const JobHoldChanged& event) {
   count("hold");
   JobView* job = live(event.job, "a hold");

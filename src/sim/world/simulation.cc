@@ -352,6 +352,10 @@ void Simulation::forge_an_exit() {
 // Sends commands that contradict the state. A refused command must change nothing.
 void Simulation::ask_nonsense() {
   forge_an_exit();
+  if (Random apart(seed_ ^ (steps_ << 48U)); shape_.policies && !restored_ && apart.chance(20)) {
+    restored_ = true;
+    world_.send(NoteRestore{});
+  }
   const JobId nobody(world_.durable().next_job_id().value() + random_.below(100));
   switch (random_.below(7)) {
     case 0:

@@ -102,6 +102,7 @@ class Simulation {
   std::vector<SubmitJob> keyed_;  // the latest submissions with keys, to be repeated
   std::uint64_t next_key_ = 1;
   std::uint64_t steps_ = 0;
+  bool restored_ = false;  // the log, once in a life
   std::uint64_t checked_at_ = 0;
   std::optional<std::string> violation_;
 };
