@@ -24,6 +24,7 @@
 #include "control/queue_change.h"
 #include "control/role_change.h"
 #include "control/services.h"
+#include "control/suspect.h"
 #include "control/validate.h"
 #include "model/image.h"
 #include "model/name.h"
@@ -791,6 +792,7 @@ Result<Reply> on(Batch& batch, const ReportTaskStarted& command) {
     return Reply{.job = {}, .unchanged = true};
   }
   batch.emit(TaskStarted{command.job, command.attempt, command.task, command.incarnation});
+  blame_node_of_last_failure(batch, command.job, false);
   return Reply{};
 }
 
@@ -816,7 +818,9 @@ Result<Reply> on(Batch& batch, const ReportCheckpoint& command) {
   if (attempt.checkpoint_at && command.step == attempt.checkpoint_step && !awaited) {
     return Reply{.job = {}, .unchanged = true};
   }
+  const bool goes_on = job->past.empty() || command.step > job->past.back().checkpoint_step;
   batch.emit(CheckpointReported{command.job, command.attempt, command.step});
+  if (goes_on) blame_node_of_last_failure(batch, command.job, true);
   return Reply{};
 }
 

@@ -14,6 +14,7 @@
 #include "control/node_contact.h"
 #include "control/queue_change.h"
 #include "control/services.h"
+#include "control/suspect.h"
 #include "model/exit_code.h"
 #include "state/back_off.h"
 #include "state/grace.h"
@@ -66,7 +67,8 @@ AttemptEnd own_end_of_attempt(const State& state, const JobState& job) {
       any_task(attempt, ExitReason::kTimeLimit)) {
     return {Outcome::kTimeLimit, replica, replica};
   }
-  if (attempt.failure_code == kNodeShortCode && any_task(attempt, ExitReason::kStartFailed)) {
+  const bool is_innocent = attempt.failure_code == kNodeShortCode || attempt.failure_code == kNotStartedCode;
+  if (is_innocent && any_task(attempt, ExitReason::kStartFailed)) {
     return {Outcome::kNodeLost, true, true};
   }
   if (lost_with_its_node(attempt)) {
@@ -121,6 +123,7 @@ void nominate_move(Batch& batch, JobId id, const std::optional<state::Stop>& sto
 
 void end_attempt(Batch& batch, const JobState& job) {
   const AttemptEnd end = end_of_attempt(batch.state(), job);
+  if (end.outcome == Outcome::kSucceeded) blame_node_of_last_failure(batch, job.id, true);
   const AttemptState& attempt = *job.attempt;
   const JobId id = job.id;
   const std::optional<state::Stop> stop = attempt.stop;  // a copy: the attempt is deleted by AttemptEnded

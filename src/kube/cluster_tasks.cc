@@ -66,7 +66,7 @@ void Cluster::Impl::start(const StartTask& effect) {
     const bool gone = !pods_.contains(group->second.substr(kAlone.size()));
     exit_task(key, task,
               gone ? PodEnd{ExitReason::kKilled, 137, "its pod was deleted"}
-                   : PodEnd{ExitReason::kStartFailed, kNodeShortCode, "its pod is over, or was bound by another"});
+                   : PodEnd{ExitReason::kStartFailed, kNotStartedCode, "its pod is over, or was bound by another"});
     return command(CancelJob{key.job, "kubernetes"});
   }
   waiting_tasks_.insert(key);
@@ -231,7 +231,7 @@ void Cluster::Impl::release_pod(Task& task) {
 void Cluster::Impl::fail_start(const TaskKey& key, Task& task, const std::string& why) {
   release_pod(task);
   note_start_failure(key, why);
-  exit_task(key, task, {ExitReason::kStartFailed, kNodeShortCode, why});
+  exit_task(key, task, {ExitReason::kStartFailed, kNotStartedCode, why});
 }
 
 // The kubelet did not admit the pod. Its node is avoided for a while. A pod alone is over with that: its controller, if

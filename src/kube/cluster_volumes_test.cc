@@ -201,7 +201,7 @@ TEST_CASE("a claim that is not bound in time ends the start of the whole gang, a
   const TaskExited* exit = api.exit_of(task_of(1, 1));
   REQUIRE(exit != nullptr);
   CHECK(exit->reason == ExitReason::kStartFailed);
-  CHECK_EQ(exit->code, kNodeShortCode);
+  CHECK_EQ(exit->code, kNotStartedCode);
   CHECK(exit->message.find("claim c1 is not bound yet; it waits for a volume for node n2 (given up after 20 s)") !=
         std::string::npos);
   CHECK(api.told("b").find("given up after 20 s") != std::string::npos);

@@ -176,7 +176,8 @@ PodEnd end_of(const json::object& pod, PodPhase phase) {
   const std::string why = text_at(pod, {"status", "reason"});
   if (is_refused_by_its_node(why)) {
     end.reason = ExitReason::kStartFailed;
-    end.code = kNodeShortCode;
+    // Its devices could not be had there; else the node has not the room, or the place, that berth counted with.
+    end.code = why == "UnexpectedAdmissionError" ? kNodeShortCode : kNotStartedCode;
   }
   if (why == "DeadlineExceeded") end.reason = ExitReason::kTimeLimit;
   for (const json::object* container : objects_at(pod, {"status", "containerStatuses"})) {

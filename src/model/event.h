@@ -755,6 +755,18 @@ struct JobSignalled {
   }
 };
 
+// A job failed on the node in this attempt and then did well without it: the node may be at fault (control/suspect.h).
+// The failure costs the job no try.
+struct NodeBlamed {
+  NodeId node;
+  JobId job;
+  std::uint32_t attempt = 0;
+  static constexpr auto fields() {
+    return field_list(field("node", &NodeBlamed::node), field("job", &NodeBlamed::job),
+                      field("attempt", &NodeBlamed::attempt));
+  }
+};
+
 // The log was restored from a backup. What came after it is forgotten, and the numbers that were given then are not
 // given again: a job that is submitted from now on has none below `next_job`. So nothing that a forgotten job has left
 // (pods, directories in volumes) is taken for a new job's.
@@ -772,7 +784,7 @@ using Event =
                  MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged,
                  ClockConfirmed, TokenCreated, TokenRevoked, PricesApplied, MonthClosed, BillCorrected, BudgetMarked,
                  QueueChanged, QueueChangeEnded, RoleBound, SubjectBlocked, RulesSet, AccessDenied, LogRead, SignedIn,
-                 QuantityReported, JobSignalled, ForeignUseChanged, NodeRemoved, LogRestored>;
+                 QuantityReported, JobSignalled, ForeignUseChanged, NodeRemoved, LogRestored, NodeBlamed>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -18,13 +18,14 @@ bool has_died(const AttemptRecord& attempt) {
   return attempt.outcome == Outcome::kNodeLost && !attempt.cause && attempt.code == kSupervisorDiedCode;
 }
 
-bool was_short(const AttemptRecord& attempt) {
-  return attempt.outcome == Outcome::kNodeLost && !attempt.cause && attempt.code == kNodeShortCode;
+bool was_not_started(const AttemptRecord& attempt) {
+  return attempt.outcome == Outcome::kNodeLost && !attempt.cause &&
+         (attempt.code == kNodeShortCode || attempt.code == kNotStartedCode);
 }
 
 // Returns true if the attempt ended by itself: it was not evicted and its node was not lost.
 bool is_own_end(const AttemptRecord& attempt) {
-  if (has_died(attempt) || was_short(attempt)) return true;
+  if (has_died(attempt) || was_not_started(attempt)) return true;
   return attempt.outcome != Outcome::kPreempted && attempt.outcome != Outcome::kNodeLost;
 }
 

@@ -26,6 +26,7 @@ struct SavedNode {
   ForeignUse foreign = {};
   bool removed = false;
   bool removal_due = false;
+  std::vector<Blame> blames = {};
   static constexpr auto fields() {
     return field_list(field("spec", &SavedNode::spec), field("status", &SavedNode::status),
                       field("cordoned", &SavedNode::cordoned), field("draining", &SavedNode::draining),
@@ -33,7 +34,8 @@ struct SavedNode {
                       field("contact_losses", &SavedNode::contact_losses),
                       field("loss_deferred", &SavedNode::loss_deferred), field("gone_at", &SavedNode::gone_at),
                       field_if_set("foreign", &SavedNode::foreign), field_if_set("removed", &SavedNode::removed),
-                      field_if_set("removal_due", &SavedNode::removal_due));
+                      field_if_set("removal_due", &SavedNode::removal_due),
+                      field_if_set("blames", &SavedNode::blames));
   }
 };
 
@@ -108,7 +110,7 @@ void State::write(Writer& out) const {
   for (const NodeState& node : nodes_) {
     out.put(SavedNode{node.spec, node.status, node.cordoned, node.draining, node.lease, node.cordon_why,
                       node.contact_losses, node.loss_deferred, node.gone_at, node.foreign, node.removed,
-                      removals_.contains(node.id)});
+                      removals_.contains(node.id), node.blames});
   }
   out.put_varint(jobs_.size());
   jobs_.for_each([&](const JobState& job) { out.put(job); });
@@ -222,6 +224,7 @@ Result<State> State::load(std::string_view bytes) {
     node.gone_at = saved.gone_at;
     node.foreign = std::move(saved.foreign);
     node.removed = saved.removed;
+    node.blames = std::move(saved.blames);
     if (!node.removed) ++state.nodes_by_status_[static_cast<std::size_t>(node.status)];
     if (saved.removal_due) state.removals_.insert(node.id);
     if (node.loss_deferred) state.deferred_losses_.insert(node.id);

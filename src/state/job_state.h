@@ -43,6 +43,7 @@ struct Charge {
   std::uint32_t first_task = 0;
   std::uint32_t tasks = 0;
   std::optional<Amounts> burst;  // the part in burst pools; such a charge is within no guarantee
+  bool operator==(const Charge&) const = default;
   static constexpr auto fields() {
     return field_list(field("amounts", &Charge::amounts), field("within", &Charge::within),
                       field("order", &Charge::order), field("first_task", &Charge::first_task),
@@ -56,6 +57,7 @@ struct TaskState {
   std::uint32_t incarnation = 1;
   ExitReason reason = ExitReason::kExited;
   std::int32_t code = 0;
+  bool operator==(const TaskState&) const = default;
   static constexpr auto fields() {
     return field_list(field("placement", &TaskState::placement), field("phase", &TaskState::phase),
                       field("incarnation", &TaskState::incarnation), field("reason", &TaskState::reason),
@@ -74,6 +76,7 @@ struct Stop {
   std::uint32_t exited_before = 0;  // tasks that had exited when the stop began
   std::uint32_t keep = 0;           // number of tasks that continue; 0: the whole job stops
   std::vector<TaskPlacement> to;    // consolidate and move: the places reserved for its restart
+  bool operator==(const Stop&) const = default;
   static constexpr auto fields() {
     return field_list(field("cause", &Stop::cause), field("preemptor", &Stop::preemptor), field("began", &Stop::began),
                       field("deadline", &Stop::deadline), field("acknowledged", &Stop::acknowledged),
@@ -101,6 +104,7 @@ struct AttemptState {
   std::int64_t grace_used_ms = 0;           // grace period used up, as of eviction_cancelled_at
   // When its last eviction was cancelled. While it is asked to stop: when that stop began.
   Timestamp eviction_cancelled_at;
+  NodeId failed_on;  // the node of the first task that failed
 
   bool all_exited() const { return exited == tasks.size(); }
   // Returns true if its last tasks were asked to stop and the others continue.
@@ -119,7 +123,8 @@ struct AttemptState {
         field("first_failure", &AttemptState::first_failure), field("failure_code", &AttemptState::failure_code),
         field("resized", &AttemptState::resized), field("shrinks", &AttemptState::shrinks),
         field("reserved_start", &AttemptState::reserved_start), field("grace_used_ms", &AttemptState::grace_used_ms),
-        field("eviction_cancelled_at", &AttemptState::eviction_cancelled_at));
+        field("eviction_cancelled_at", &AttemptState::eviction_cancelled_at),
+        field_if_set("failed_on", &AttemptState::failed_on));
   }
 };
 
@@ -138,6 +143,7 @@ struct AttemptRecord {
   std::vector<std::pair<NodeId, std::int32_t>> gpus_on;  // node and number of GPUs
   std::optional<Timestamp> reserved_start;
   std::uint64_t within = 0;  // as Charge::within, for the whole attempt at its end
+  NodeId failed_on = {};     // where its first failing task was; none(): it did not fail, or the node was blamed for it
   static constexpr auto fields() {
     return field_list(field("number", &AttemptRecord::number), field("waited_from", &AttemptRecord::waited_from),
                       field("started", &AttemptRecord::started), field("ended", &AttemptRecord::ended),
@@ -146,7 +152,8 @@ struct AttemptRecord {
                       field("message", &AttemptRecord::message),
                       field("checkpoint_step", &AttemptRecord::checkpoint_step),
                       field("gpus_on", &AttemptRecord::gpus_on),
-                      field("reserved_start", &AttemptRecord::reserved_start), field("within", &AttemptRecord::within));
+                      field("reserved_start", &AttemptRecord::reserved_start), field("within", &AttemptRecord::within),
+                      field_if_set("failed_on", &AttemptRecord::failed_on));
   }
 };
 

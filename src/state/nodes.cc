@@ -254,6 +254,7 @@ void State::on(const NodeRemoved& event) {
   node.spec = std::move(nothing);
   node.foreign = {};
   node.contact_losses = {};
+  node.blames = {};
   node.cordoned = node.draining = false;
   node.cordon_why.clear();
   node.gone_at = {};
@@ -284,12 +285,26 @@ void State::on(const NodeCordoned& event) {
   node.cordon_why = event.cordoned ? event.why : std::string();
   node.gone_at = event.cordoned ? event.gone_at : Timestamp();
   if (!event.cordoned) node.contact_losses.clear();
+  if (!event.cordoned) node.blames.clear();
   for (const auto& [job, task] : node.tasks) {
     unreconciled_.insert(job);
     reset_timer(existing(job));
   }
   for (const JobId id : nominated_) unreconciled_.insert(id);
   ++opportunity_;
+}
+
+void State::on(const NodeBlamed& event) {
+  constexpr std::size_t kBlamesKept = 100;
+  JobState& job = existing(event.job);
+  const auto attempt = std::find_if(job.past.begin(), job.past.end(),
+                                    [&](const AttemptRecord& one) { return one.number == event.attempt; });
+  BERTH_CHECK(attempt != job.past.end() && attempt->failed_on == event.node);
+  attempt->failed_on = NodeId::none();
+  if (attempt->outcome != Outcome::kNodeLost && job.failures > 0) --job.failures;
+  auto& blames = node_mut(event.node).blames;
+  if (blames.size() == kBlamesKept) blames.erase(blames.begin());
+  blames.push_back({job.parent.valid() ? job.parent : job.id, now_});
 }
 
 void State::on(const GpuHealthChanged& event) {

@@ -459,6 +459,7 @@ class State {
   void on(const NodeImagesChanged& event);
   void on(const ClockConfirmed&) {}
   void on(const LogRestored& event);
+  void on(const NodeBlamed& event);
   void on(const TokenCreated& event);
   void on(const TokenRevoked& event);
   void on(const QueueChanged& event);

@@ -198,6 +198,12 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
   if (all || scheduling.flap_window_s != plain.flap_window_s) {
     map.set("flap_window", plain_node(duration_text(scheduling.flap_window_s)));
   }
+  if (all || scheduling.suspect_jobs != plain.suspect_jobs) {
+    map.set("suspect_jobs", integer_node(scheduling.suspect_jobs));
+  }
+  if (all || scheduling.suspect_window_s != plain.suspect_window_s) {
+    map.set("suspect_window", plain_node(duration_text(scheduling.suspect_window_s)));
+  }
   if (all || scheduling.cooldown_s != plain.cooldown_s) {
     map.set("cooldown", plain_node(duration_text(scheduling.cooldown_s)));
   }

@@ -188,6 +188,8 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
          (e->loss_deferred || e->removed ? ", " + e->why : ""));
   } else if (const auto* removed = std::get_if<NodeRemoved>(&event)) {
     line("node " + durable.node(removed->node).spec.name + " is no more part of the fleet");
+  } else if (const auto* blamed = std::get_if<NodeBlamed>(&event)) {
+    line(name(blamed->job) + " blames node " + durable.node(blamed->node).spec.name);
   } else if (const auto* cordoned = std::get_if<NodeCordoned>(&event); cordoned != nullptr && !cordoned->why.empty()) {
     line("node " + durable.node(cordoned->node).spec.name +
          (cordoned->cordoned ? " is cordoned: " : " is uncordoned: ") + cordoned->why);

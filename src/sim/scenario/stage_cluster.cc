@@ -146,6 +146,7 @@ Result<void> read_scheduling(const Line& line, SchedulingConfig& rules) {
       {"backfill-after", &rules.backfill_after_s},
       {"deadline-slack", &rules.deadline_slack_s},
       {"flap-window", &rules.flap_window_s},
+      {"suspect-window", &rules.suspect_window_s},
       {"cooldown", &rules.cooldown_s},
       {"preempt-max-loss", &rules.preempt_max_loss_s},
       {"resize-interval", &rules.resize_interval_s},
@@ -156,6 +157,7 @@ Result<void> read_scheduling(const Line& line, SchedulingConfig& rules) {
   const std::pair<const char*, std::int64_t*> numbers[] = {
       {"fragmentation-alert", &rules.fragmentation_alert_percent},
       {"flap-losses", &rules.flap_losses},
+      {"suspect-jobs", &rules.suspect_jobs},
       {"evictions-per-hour", &rules.evictions_per_hour},
       {"consolidations-per-hour", &rules.consolidations_per_hour},
       {"victims-per-cycle", &rules.victims_per_cycle},

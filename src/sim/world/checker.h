@@ -177,6 +177,9 @@ class Checker : public Witness {
     std::optional<NominationView> nomination;
     std::vector<TaskPlacement> moved_to;  // the places for which it has left, in a move
     std::vector<NodeId> ordered_off;      // nodes that the attempt was ordered to leave
+    std::uint32_t failed_attempt = 0;     // the last one that failed; 0: none
+    std::set<NodeId> failed_on;           // its nodes, until one is blamed
+    bool failure_counted = false;
 
     // Returns the places that are nominated, or kept, for the job.
     std::span<const TaskPlacement> promised() const {
@@ -261,6 +264,7 @@ class Checker : public Witness {
   void on(const NodeImagesChanged& event);
   void on(const ClockConfirmed& event);
   void on(const LogRestored& event);
+  void on(const NodeBlamed& event);
   void on(const JobSubmitted& event);
   void on(const JobHoldChanged& event);
   void on(const JobPriorityChanged& event);
@@ -489,6 +493,7 @@ class Checker : public Witness {
   std::set<std::uint32_t> roomier_;
   std::set<std::uint32_t> contended_;  // queues where room was taken from one charge for another
   std::set<std::size_t> flapping_;     // nodes that are back and have to be cordoned
+  std::map<std::size_t, std::set<JobId>> accusers_;  // jobs that have blamed a node, since it was uncordoned
 
   std::map<std::uint64_t, Submission> expected_;
   std::map<std::pair<std::string, std::string>, JobId> answered_;

@@ -383,7 +383,13 @@ void Checker::on(const AttemptEnded& event) {
     charge(*job, job->charges[c], c, -1);
   }
   for (const TaskPlacement& placement : job->placements) bind(*job, placement, -1);
-  if (event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed) ++job->failures;
+  job->failure_counted = event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed;
+  if (job->failure_counted) ++job->failures;
+  job->failed_attempt = event.attempt;
+  job->failed_on.clear();
+  if (job->failure_counted || event.outcome == Outcome::kNodeLost) {
+    for (const TaskPlacement& placement : job->placements) job->failed_on.insert(placement.node);
+  }
   job->moved.reset();
   if (job->stopping() && is_move(job->stop->cause))
     job->moved = now_;

@@ -133,7 +133,28 @@ void Checker::on(const NodeRemoved& event) {
   count_fleet(node, +1);
 }
 
+// A job blames a node on which its last attempt failed, once, and while it runs on others alone.
+void Checker::on(const NodeBlamed& event) {
+  count("node blamed");
+  JobView* job = live(event.job, "a blame");
+  if (job == nullptr) return;
+  const bool was_there = job->failed_attempt == event.attempt && job->failed_on.contains(event.node);
+  require(job->running && was_there, "P13", text_of(event.job) + " blames a node for nothing");
+  for (const TaskPlacement& placement : job->placements)
+    require(placement.node != event.node, "P13", text_of(event.job) + " blames a node on which it runs");
+  if (job->failure_counted) --job->failures;
+  job->failed_on.clear();
+  accusers_[event.node.index()].insert(job->parent.valid() ? job->parent : event.job);
+}
+
 void Checker::on(const NodeCordoned& event) {
+  if (event.cordoned && event.user == "berth" && event.why.starts_with("suspect")) {
+    count("suspect");
+    const auto accusers = static_cast<std::int64_t>(accusers_[event.node.index()].size());
+    require(config_.scheduling.suspect_jobs > 0 && accusers >= config_.scheduling.suspect_jobs, "P13",
+            "a node is suspect that few jobs blame");
+  }
+  if (!event.cordoned) accusers_.erase(event.node.index());
   count(event.why.empty() ? "cordon" : "held out");
   nodes_[event.node.index()].cordoned = event.cordoned;
   nodes_[event.node.index()].draining = event.cordoned && event.draining;

@@ -1,0 +1,80 @@
+#include "control/suspect.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "base/checked.h"
+#include "model/document/quantity.h"
+#include "model/exit_code.h"
+
+namespace berth::control {
+
+namespace {
+
+using state::AttemptRecord;
+using state::AttemptState;
+using state::NodeState;
+using state::State;
+
+constexpr std::size_t kMostSuspectPercent = 2;
+
+// The jobs that have blamed the node within the window, by number.
+std::set<JobId> accusers_of(const State& state, const NodeState& node) {
+  const std::int64_t window_ms = checked_multiply(state.config().scheduling.suspect_window_s, 1000);
+  std::set<JobId> jobs;
+  for (const state::Blame& blame : node.blames) {
+    if (state.now() - blame.at < window_ms) jobs.insert(blame.family);
+  }
+  return jobs;
+}
+
+bool is_suspect(const State& state, const NodeState& node) {
+  const std::int64_t enough = state.config().scheduling.suspect_jobs;
+  return enough > 0 && static_cast<std::int64_t>(accusers_of(state, node).size()) >= enough;
+}
+
+bool may_cordon_one_more(const State& state) {
+  const auto cordoned = std::count_if(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
+    return node.cordoned && is_suspect(state, node);
+  });
+  const std::size_t nodes = state.nodes_in(NodeStatus::kReady) + state.nodes_in(NodeStatus::kUnknown);
+  return static_cast<std::size_t>(cordoned) < std::max<std::size_t>(1, nodes * kMostSuspectPercent / 100);
+}
+
+void cordon_if_suspect(Batch& batch, NodeId id) {
+  const State& state = batch.state();
+  const NodeState& node = state.node(id);
+  if (node.cordoned || !is_suspect(state, node) || !may_cordon_one_more(state)) return;
+  std::string jobs;
+  for (const JobId job : accusers_of(state, node)) jobs += (jobs.empty() ? "" : ", ") + std::to_string(job.value());
+  const std::string within = document::duration_text(state.config().scheduling.suspect_window_s);
+  batch.emit(NodeCordoned{id,
+                          true,
+                          false,
+                          "berth",
+                          "suspect: jobs " + jobs + " failed here within " + within +
+                              " and did well elsewhere (scheduling.suspect_jobs)",
+                          {}});
+}
+
+}  // namespace
+
+void blame_node_of_last_failure(Batch& batch, JobId id, bool does_well) {
+  const state::JobState& job = *batch.state().job(id);
+  if (!job.attempt || job.past.empty()) return;
+  const AttemptRecord& last = job.past.back();
+  const AttemptState& attempt = *job.attempt;
+  if (!last.failed_on.valid() || batch.state().node(last.failed_on).removed) return;
+  const bool was_refused = last.outcome == Outcome::kNodeLost && last.code == kNodeShortCode;
+  const auto shows = [&](const state::TaskState& task) {
+    return task.placement.node != last.failed_on && (does_well || task.phase == TaskPhase::kRunning);
+  };
+  if (!(does_well || was_refused) || last.code == kNotStartedCode) return;
+  if (!std::all_of(attempt.tasks.begin(), attempt.tasks.end(), shows)) return;
+  const NodeId node = last.failed_on;
+  batch.emit(NodeBlamed{node, id, last.number});
+  cordon_if_suspect(batch, node);
+}
+
+}  // namespace berth::control
