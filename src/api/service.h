@@ -21,6 +21,7 @@
 #include "control/handle.h"
 #include "model/advice.h"
 #include "model/command.h"
+#include "model/diagnosis.h"
 #include "model/event.h"
 #include "model/gpu_utilization.h"
 #include "model/reason.h"
@@ -206,6 +207,13 @@ struct ServerFacts {
   std::uint64_t log_fsyncs = 0;
   std::string log_check = "running";  // of all hashes since the start: running, sound, unfinished
   std::uint64_t log_checked = 0;      // events that it has been through
+  bool on_network = false;      // it listens on more than loopback addresses
+  bool has_tls = false;
+  bool runs_tasks = false;      // on this machine
+  bool kubernetes = false;
+  bool gpus_checked = false;    // no task starts on a dirty GPU
+  std::string backups_to;       // the directory; empty: none are made
+  std::int64_t backups_every_s = 0;
   bool log_end_known = true;  // false: nothing shows that the log has all that was acknowledged before the start
   ClockFacts clock;
 };
@@ -243,6 +251,8 @@ class Service {
   // A node that is idle for less than that stays.
   virtual CapacityReport capacity(std::int64_t idle_for_s) = 0;
   virtual AdviceReport advice() = 0;
+  // The production checklist, line by line.
+  virtual std::vector<Finding> diagnosis() = 0;
   // The arithmetic of a queue's share, one sentence for each step.
   virtual Result<std::vector<std::string>> explain_share(const std::string& queue) = 0;
 

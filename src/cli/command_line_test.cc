@@ -115,6 +115,8 @@ TEST_CASE("command line: options reach the command they belong to") {
   CHECK(parsed<CapacityOptions>({"capacity", "--idle-for", "1h"}).idle_for == "1h");
   CHECK(parsed<AdviseOptions>({"advise", "-o", "yaml"}).show.format == Format::kYaml);
   CHECK(parsed<AdviseOptions>({"advise", "--watch"}).show.watch);
+  CHECK(parsed<DoctorOptions>({"doctor", "--all", "-o", "json"}).all);
+  CHECK_FALSE(parsed<DoctorOptions>({"doctor"}).all);
   CHECK(parsed<MaintenanceOptions>({"maintenance", "cancel", "december"}).name == "december");
   CHECK(parsed<JobsOptions>({"jobs", "--watch"}).show.watch);
   CHECK(parsed<TopOptions>({"top", "--watch", "--by", "queue"}).by == "queue");

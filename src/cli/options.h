@@ -214,6 +214,11 @@ struct CapacityOptions {
 struct AdviseOptions {
   ShowOptions show;
 };
+// The production checklist.
+struct DoctorOptions {
+  ShowOptions show;
+  bool all = false;  // also what is ok
+};
 struct EventsOptions {
   Format format = Format::kTable;
   bool follow = false;
@@ -357,7 +362,7 @@ using Command =
     std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
                  PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions, NodesOptions,
                  NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions, AuthOptions, LoginOptions,
-                 LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions, AdviseOptions, EventsOptions,
+                 LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions, AdviseOptions, DoctorOptions, EventsOptions,
                  AuditOptions, UsageOptions, PricesOptions, PolicyOptions, BillOptions, QuantitiesOptions,
                  InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions, CheckpointDoneOptions,
                  SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions, QueueChangeOptions, BindOptions,

@@ -310,6 +310,7 @@ class Daemon::Impl {
     local.job_variables = [this](const TaskKey& key) { return identities_->variables_of(key); };
     if (!options_.unchecked_gpus && !machine_.simulated_gpus && !machine_.node.gpus.empty())
       local.look_at_gpu = gpu_look();
+    checks_gpus_ = local.look_at_gpu != nullptr;
     local.gpu_patience_ms = options_.gpu_patience_ms;
     local.output_kept = words_of(options_.keep_finished);
     backend_ = backend::make_local_backend(std::move(local));
@@ -446,6 +447,14 @@ class Daemon::Impl {
     facts.tasks_kept_apart = tasks_kept_apart_;
     facts.warnings = notes_;
     facts.log_end_known = log_->warnings().empty();
+    const auto stays_here = http::is_loopback(options_.listen_address);
+    facts.on_network = stays_here && !*stays_here;
+    facts.has_tls = tls_ != nullptr;
+    facts.runs_tasks = !options_.no_node;
+    facts.kubernetes = options_.kubernetes.has_value();
+    facts.gpus_checked = checks_gpus_;
+    facts.backups_to = options_.backups.to;
+    facts.backups_every_s = options_.backups.every_s;
     audit_desk_ = std::make_unique<AuditDesk>(inbox_, clock_);
     if (!options_.backups.to.empty())
       backups_ = std::make_unique<BackupSchedule>(options_.data_dir, options_.backups, clock_);
@@ -506,6 +515,7 @@ class Daemon::Impl {
   backend::TaskUsers users_;  // until the backend has it
   std::optional<executor::MachineLock> directory_lock_;
   bool tasks_kept_apart_ = true;
+  bool checks_gpus_ = false;
   std::string url_;
   std::string token_file_;
   std::string socket_;

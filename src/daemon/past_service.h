@@ -33,6 +33,7 @@ class PastService final : public api::Service {
   Result<api::QueuePreview> preview(const Command& command, const policy::Subject& viewer) override;
   api::CapacityReport capacity(std::int64_t idle_for_s) override;
   api::AdviceReport advice() override;
+  std::vector<Finding> diagnosis() override { return {}; }
   Result<std::vector<std::string>> explain_share(const std::string& queue) override;
   Result<api::UsageReport> usage(Timestamp from, Timestamp to) override;
   Result<billing::Invoice> bill(const api::BillQuestion& question) override;

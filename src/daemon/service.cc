@@ -16,6 +16,7 @@
 #include "daemon/state_gauges.h"
 #include "daemon/state_reads.h"
 #include "explain/advice/advice.h"
+#include "explain/doctor/doctor.h"
 #include "explain/capacity/capacity.h"
 #include "explain/pending_reason.h"
 #include "explain/why.h"
@@ -270,6 +271,35 @@ api::AdviceReport DaemonService::advice() {
     report.complete = found.complete;
   });
   return report;
+}
+
+std::vector<Finding> DaemonService::diagnosis() {
+  const api::ServerFacts known = facts();
+  explain::DoctorFacts seen;
+  seen.on_network = known.on_network;
+  seen.has_tls = known.has_tls;
+  seen.runs_tasks = known.runs_tasks;
+  seen.kubernetes = known.kubernetes;
+  seen.tasks_kept_apart = known.tasks_kept_apart;
+  seen.gpus_checked = known.gpus_checked;
+  seen.measures_gpus = sampler_ != nullptr;
+  seen.log_check = known.log_check;
+  seen.log_end_known = known.log_end_known;
+  seen.wall_offset_ms = known.clock.wall_offset_ms;
+  seen.follows_wall = known.clock.followed;
+  seen.backups_to = known.backups_to;
+  seen.backups_every_s = known.backups_every_s;
+  if (backups_ != nullptr) {
+    const BackupSchedule::Status status = backups_->status();
+    seen.last_backup = status.last;
+    seen.backup_warning = status.warning;
+  }
+  seen.token_use = token_uses();
+  std::vector<Finding> findings;
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    findings = explain::examine(state, seen, now(state));
+  });
+  return findings;
 }
 
 Result<std::vector<std::string>> DaemonService::explain_share(const std::string& path) {

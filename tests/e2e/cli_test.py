@@ -730,6 +730,26 @@ def advice_is_told_of_what_is_there(berth):
 
 
 @check
+def the_checklist_is_tried_on_what_is_there(berth):
+    found = berth.json("doctor")
+    results = {item["check"]: item["result"] for item in found["items"]}
+    assert results["nodes"] == results["tls"] == "ok" and results["backups"] == results["prices"] == "missing", results
+    assert found["broken"] == 0 and found["ok"] == list(results.values()).count("ok"), found
+    told = berth("doctor")
+    assert "missing        backups: The server makes no backups.\n" in told and "nodes:" not in told, told
+    assert "-> berth serve --backup-to DIR" in told and told.endswith("of what can be judged is ok\n"), told
+    assert "  ok             nodes: berth is in contact with 1 node.\n" in berth("doctor", "--all")
+    job = berth.submit("--queue", "a", "--hold", "--env", "HF_TOKEN=hf_abc", "--", "true")
+    told = berth("doctor", code=1)
+    assert f"broken         secrets-by-reference: 1 live job has a variable" in told and f": {job}." in told, told
+    assert "hf_abc" not in told and "hf_abc" not in berth("doctor", "-o", "json", code=1)
+    berth("cancel", job)
+    berth.wait(job, "finished")
+    berth("doctor")
+    berth("doctor", "everything", code=2)
+
+
+@check
 def a_checkpoint_is_acknowledged_from_inside(berth):
     program = berth_binary()
     job = berth.submit("--queue", "a", "--checkpoint-signal", "USR1", "--grace", "30s", "--", "sh", "-c",

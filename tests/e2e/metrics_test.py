@@ -413,7 +413,7 @@ def the_documented_token_reads_the_metrics_and_nothing_else(world):
     assert answer.status == 200, text
     parse(text)
     for path in ("/v1/cluster", "/v1/nodes", "/v1/events", "/v1/config", "/v1/audit", "/v1/usage", "/v1/capacity", "/v1/snapshot",
-                 "/v1/tokens", "/v1/advice", "/v1/jobs", "/v1/queues", "/v1/bill"):
+                 "/v1/tokens", "/v1/advice", "/v1/diagnosis", "/v1/jobs", "/v1/queues", "/v1/bill"):
         assert get(server, token, path)[0].status == 403, path
     assert get(server, token, "/v1/queues/rest")[0].status == 404, "a queue that one may not see is not there"
     viewer = server.ask("POST", "/v1/tokens", {"name": "looks", "role": "viewer", "expires_in_s": 600})["token"]

@@ -84,6 +84,7 @@ CALLS = [
     ("listMaintenance", "GET", "/v1/maintenance", None),
     ("getCapacity", "GET", "/v1/capacity?idle_for_s=0", None),
     ("getAdvice", "GET", "/v1/advice", None),
+    ("getDiagnosis", "GET", "/v1/diagnosis", None),
     ("cancelMaintenance", "DELETE", "/v1/maintenance/m1", None),
     ("getUsage", "GET", "/v1/usage", None),
     ("getPrices", "GET", "/v1/prices", None),

@@ -241,7 +241,7 @@ def what_cannot_be_answered_is_refused_with_the_reason():
     refused(server, "/v1/bill?at=2999-01-01T00:00Z", 404, "2999-01-01T00:00:00.000Z is still to come; it is")
     refused(server, f"/v1/jobs?at={last}&finished=true", 400, "live jobs alone")
     refused(server, f"/v1/jobs?at={last}&phase=finished", 400, "live jobs alone")
-    for path in ("/v1/capacity", "/v1/advice", "/v1/events", "/v1/roles", "/v1/prices", "/v1/config"):
+    for path in ("/v1/capacity", "/v1/advice", "/v1/diagnosis", "/v1/events", "/v1/roles", "/v1/prices", "/v1/config"):
         refused(server, f"{path}?at={last}", 400, "at: this route answers of now alone; a past moment is told by")
     refused(server, f"/v1/jobs/{last + 1000}/why?at={last}", 404, "did not live after event")
     refused(server, f"/v1/bill?at={last}", 409, "no prices are in force yet")

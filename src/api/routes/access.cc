@@ -47,6 +47,7 @@ constexpr std::array kRules{
     Rule{"getMetrics", On::kCluster, Verb::kSeeMetrics},
     Rule{"getCapacity", On::kCluster, Verb::kSeeServer},
     Rule{"getAdvice", On::kCluster, Verb::kSeeServer},
+    Rule{"getDiagnosis", On::kCluster, Verb::kSeeServer},
     Rule{"getClock", On::kCluster, Verb::kSeeServer},
     Rule{"confirmClock", On::kCluster, Verb::kConfirmClock},
     Rule{"listAudit", On::kRows, Verb::kSeeAudit},

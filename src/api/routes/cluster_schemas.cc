@@ -4,6 +4,7 @@
 #include "api/routes/schemas.h"
 #include "control/validate.h"
 #include "model/advice.h"
+#include "model/diagnosis.h"
 #include "model/cluster_config.h"
 #include "model/event.h"
 #include "model/node.h"
@@ -298,6 +299,23 @@ Schema advice() {
                  {"seq", integer("The last event that the answer reflects.")}});
 }
 
+Schema diagnosis() {
+  const Schema item = object("A line of the checklist.",
+                             {{"area", word_of<CheckArea>("What it is about.")},
+                              {"check", text("Its name.")},
+                              {"result", word_of<CheckResult>("How it stands. broken: it is there and does not do what it is "
+                                                              "for. cannot-be-seen: the server has no means to know.")},
+                              {"evidence", text("What was seen: a whole sentence.")},
+                              {"remedy", text("The command or key that mends it; empty: ok.")}});
+  return object("The production checklist.",
+                {{"items", list("By area.", item)},
+                 {"ok", integer("So many are.")},
+                 {"missing", integer("So many are not set up.")},
+                 {"broken", integer("So many do not do what they are for.")},
+                 {"cannot_be_seen", integer("So many the server cannot judge.")},
+                 {"pass_pct", integer("Percent of those that it can judge that are ok, rounded down.", 0, 100)}});
+}
+
 Schema node() {
   return object(
       "A node.",
@@ -423,6 +441,7 @@ void add_cluster_schemas(boost::json::object& schemas) {
                                                            {"lines", list("Step by step.", text("A sentence."))}});
   schemas["Capacity"] = capacity();
   schemas["Advice"] = advice();
+  schemas["Diagnosis"] = diagnosis();
   schemas["QueueList"] = object("All queues.", {{"items", list("The queues, by path.", reference("Queue"))},
                                                 {"seq", integer("The last event that the list reflects.")}});
   schemas["Gpu"] = gpu();

@@ -189,6 +189,9 @@ class FakeService : public Service {
     report.kinds[1].wanted.reset();
     return report;
   }
+  std::vector<Finding> diagnosis() override {
+    return {{CheckArea::kRecovery, "backups", CheckResult::kMissing, "The server makes no backups.", "make some"}};
+  }
   AdviceReport advice() override {
     ++looks;
     return {.items = {{AdviceCode::kGuaranteesNotBacked, AdviceSeverity::kWarning, AdviceAbout::kCluster, "",

@@ -23,6 +23,7 @@ void add_token_routes(http::Router& router, Service& service);
 void add_clock_routes(http::Router& router, Service& service);
 void add_capacity_routes(http::Router& router, Service& service);
 void add_advice_routes(http::Router& router, Service& service);
+void add_diagnosis_routes(http::Router& router, Service& service);
 void add_usage_routes(http::Router& router, Service& service);
 void add_policy_routes(http::Router& router, Service& service);
 void add_billing_routes(http::Router& router, Service& service);

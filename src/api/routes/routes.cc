@@ -54,6 +54,7 @@ http::Router make_router(Service& service) {
   add_clock_routes(router, service);
   add_capacity_routes(router, service);
   add_advice_routes(router, service);
+  add_diagnosis_routes(router, service);
   add_usage_routes(router, service);
   add_policy_routes(router, service);
   add_billing_routes(router, service);

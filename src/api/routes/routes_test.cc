@@ -131,6 +131,7 @@ const std::vector<std::pair<std::string, Ask>>& one_call_each() {
       {"cancelMaintenance", {.method = "DELETE", .target = "/v1/maintenance/m1"}},
       {"getCapacity", {.target = "/v1/capacity?idle_for_s=0"}},
       {"getAdvice", {.target = "/v1/advice"}},
+      {"getDiagnosis", {.target = "/v1/diagnosis"}},
       {"getUsage", {.target = "/v1/usage?from=2023-01-01&to=2024-01-01T00:00:00Z"}},
       {"listEvents", {.target = "/v1/events?from=1&limit=1000"}},
       {"listAudit", {.target = "/v1/audit?limit=1000"}},

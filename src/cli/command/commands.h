@@ -30,6 +30,7 @@ Result<int> run(const ContextOptions& options, Session& session);
 Result<int> run(const WhoamiOptions& options, Session& session);
 Result<int> run(const CapacityOptions& options, Session& session);
 Result<int> run(const AdviseOptions& options, Session& session);
+Result<int> run(const DoctorOptions& options, Session& session);
 Result<int> run(const EventsOptions& options, Session& session);
 Result<int> run(const AuditOptions& options, Session& session);
 Result<int> run(const UsageOptions& options, Session& session);
