@@ -207,12 +207,12 @@ struct ServerFacts {
   std::uint64_t log_fsyncs = 0;
   std::string log_check = "running";  // of all hashes since the start: running, sound, unfinished
   std::uint64_t log_checked = 0;      // events that it has been through
-  bool on_network = false;      // it listens on more than loopback addresses
+  bool on_network = false;            // it listens on more than loopback addresses
   bool has_tls = false;
-  bool runs_tasks = false;      // on this machine
+  bool runs_tasks = false;  // on this machine
   bool kubernetes = false;
-  bool gpus_checked = false;    // no task starts on a dirty GPU
-  std::string backups_to;       // the directory; empty: none are made
+  bool gpus_checked = false;  // no task starts on a dirty GPU
+  std::string backups_to;     // the directory; empty: none are made
   std::int64_t backups_every_s = 0;
   bool log_end_known = true;  // false: nothing shows that the log has all that was acknowledged before the start
   ClockFacts clock;

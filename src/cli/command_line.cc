@@ -557,11 +557,12 @@ void Declarations::declare_cluster() {
            advice->show);
 
   auto doctor = std::make_shared<DoctorOptions>();
-  CLI::App& examined = command("Cluster", "doctor", "The production checklist, tried on this cluster, and what mends what is not so",
-                               "berth doctor\n"
-                               "  berth doctor --all\n"
-                               "  berth doctor -o json | jq -r '.items[] | select(.result == \"broken\").remedy'",
-                               doctor);
+  CLI::App& examined =
+      command("Cluster", "doctor", "The production checklist, tried on this cluster, and what mends what is not so",
+              "berth doctor\n"
+              "  berth doctor --all\n"
+              "  berth doctor -o json | jq -r '.items[] | select(.result == \"broken\").remedy'",
+              doctor);
   examined.add_flag("--all", doctor->all, "also the lines that are ok");
   add_show(examined, doctor->show);
 

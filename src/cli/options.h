@@ -362,10 +362,10 @@ using Command =
     std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
                  PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions, NodesOptions,
                  NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions, AuthOptions, LoginOptions,
-                 LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions, AdviseOptions, DoctorOptions, EventsOptions,
-                 AuditOptions, UsageOptions, PricesOptions, PolicyOptions, BillOptions, QuantitiesOptions,
-                 InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions, CheckpointDoneOptions,
-                 SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions, QueueChangeOptions, BindOptions,
-                 RolesOptions, JobTokenOptions, KeysOptions>;
+                 LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions, AdviseOptions, DoctorOptions,
+                 EventsOptions, AuditOptions, UsageOptions, PricesOptions, PolicyOptions, BillOptions,
+                 QuantitiesOptions, InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
+                 CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions,
+                 QueueChangeOptions, BindOptions, RolesOptions, JobTokenOptions, KeysOptions>;
 
 }  // namespace berth::cli

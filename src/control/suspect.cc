@@ -35,9 +35,8 @@ bool is_suspect(const State& state, const NodeState& node) {
 }
 
 bool may_cordon_one_more(const State& state) {
-  const auto cordoned = std::count_if(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
-    return node.cordoned && is_suspect(state, node);
-  });
+  const auto cordoned = std::count_if(state.nodes().begin(), state.nodes().end(),
+                                      [&](const NodeState& node) { return node.cordoned && is_suspect(state, node); });
   const std::size_t nodes = state.nodes_in(NodeStatus::kReady) + state.nodes_in(NodeStatus::kUnknown);
   return static_cast<std::size_t>(cordoned) < std::max<std::size_t>(1, nodes * kMostSuspectPercent / 100);
 }
@@ -49,13 +48,13 @@ void cordon_if_suspect(Batch& batch, NodeId id) {
   std::string jobs;
   for (const JobId job : accusers_of(state, node)) jobs += (jobs.empty() ? "" : ", ") + std::to_string(job.value());
   const std::string within = document::duration_text(state.config().scheduling.suspect_window_s);
-  batch.emit(NodeCordoned{id,
-                          true,
-                          false,
-                          "berth",
-                          "suspect: jobs " + jobs + " failed here within " + within +
-                              " and did well elsewhere (scheduling.suspect_jobs)",
-                          {}});
+  batch.emit(NodeCordoned{
+      id,
+      true,
+      false,
+      "berth",
+      "suspect: jobs " + jobs + " failed here within " + within + " and did well elsewhere (scheduling.suspect_jobs)",
+      {}});
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 //   task while it ran blames the node of the first task that failed once the job has saved more than before, or has
 //   succeeded, elsewhere. So the fault of a program, which goes with it to every node, blames none.
 // - The elements of an array and the replicas of a service count as one job.
-// - No more than 2 percent of the nodes, and one at least, are cordoned so at a time: what seems to be the fault of many
+// - No more than 2 percent of the nodes, and one at least, are cordoned so at a time: what seems to be the fault of
+// many
 //   nodes is the fault of something else.
 
 #include "control/batch.h"

@@ -32,7 +32,8 @@ struct SuspectFleet : HandDrivenFleet {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(SuspectFleet, "a node that refused two jobs which then run elsewhere is cordoned, and neither loses a try") {
+TEST_CASE_FIXTURE(SuspectFleet,
+                  "a node that refused two jobs which then run elsewhere is cordoned, and neither loses a try") {
   const JobId one = failed_on("n1", ExitReason::kStartFailed, kNodeShortCode);
   start_on(one, "n2", 0);
   CHECK(n1().blames.empty());
@@ -43,13 +44,15 @@ TEST_CASE_FIXTURE(SuspectFleet, "a node that refused two jobs which then run els
   start_on(two, "n2", 1);
   runs(two);
   CHECK(n1().cordoned);
-  CHECK_EQ(n1().cordon_why, "suspect: jobs 1, 2 failed here within 1d and did well elsewhere (scheduling.suspect_jobs)");
+  CHECK_EQ(n1().cordon_why,
+           "suspect: jobs 1, 2 failed here within 1d and did well elsewhere (scheduling.suspect_jobs)");
   CHECK(state.job(two)->failures == 0);
   command(CordonNode{"n1", false, false, "op"});
   CHECK(n1().blames.empty());
 }
 
-TEST_CASE_FIXTURE(SuspectFleet, "an exit blames the node once the job saves more, or succeeds, elsewhere; its try is given back") {
+TEST_CASE_FIXTURE(SuspectFleet,
+                  "an exit blames the node once the job saves more, or succeeds, elsewhere; its try is given back") {
   const JobId one = failed_on("n1", ExitReason::kExited, 1);
   CHECK(state.job(one)->failures == 1);
   start_on(one, "n2", 0);
@@ -82,8 +85,9 @@ TEST_CASE_FIXTURE(SuspectFleet, "a fault that goes with the program, or that is 
   CHECK(n1().blames.empty());
   // What its own memory limit, the server or the restart of a machine ended.
   std::uint8_t gpu = 0;
-  for (const auto& [reason, code] : {std::pair{ExitReason::kOutOfMemory, 137}, std::pair{ExitReason::kStartFailed, kNotStartedCode},
-                                     std::pair{ExitReason::kSupervisorLost, 1}}) {
+  for (const auto& [reason, code] :
+       {std::pair{ExitReason::kOutOfMemory, 137}, std::pair{ExitReason::kStartFailed, kNotStartedCode},
+        std::pair{ExitReason::kSupervisorLost, 1}}) {
     const JobId id = failed_on("n1", reason, code);
     start_on(id, "n2", gpu++);
     runs(id);
@@ -97,7 +101,8 @@ TEST_CASE_FIXTURE(SuspectFleet, "a fault that goes with the program, or that is 
   CHECK(state.audit().value_or("").empty());
 }
 
-TEST_CASE_FIXTURE(SuspectFleet, "one job, however often it is refused, makes no node suspect; nor is a second node cordoned") {
+TEST_CASE_FIXTURE(SuspectFleet,
+                  "one job, however often it is refused, makes no node suspect; nor is a second node cordoned") {
   const auto refused = [&](const std::string& name, const std::string& then, std::uint8_t gpu) {
     const JobId id = failed_on(name, ExitReason::kStartFailed, kNodeShortCode);
     start_on(id, then, gpu);

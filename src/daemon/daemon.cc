@@ -389,7 +389,8 @@ class Daemon::Impl {
     return read ? first : std::nullopt;
   }
 
-  // The mark goes once this is in the log. A server that ends in between says it once more, which leaves out more numbers.
+  // The mark goes once this is in the log. A server that ends in between says it once more, which leaves out more
+  // numbers.
   void note_restore() {
     inbox_.put({NoteRestore{}, [mark = options_.data_dir + "/" + kRestoredFile](const Result<control::Reply>&) {
                   std::error_code failure;

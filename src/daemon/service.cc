@@ -16,8 +16,8 @@
 #include "daemon/state_gauges.h"
 #include "daemon/state_reads.h"
 #include "explain/advice/advice.h"
-#include "explain/doctor/doctor.h"
 #include "explain/capacity/capacity.h"
+#include "explain/doctor/doctor.h"
 #include "explain/pending_reason.h"
 #include "explain/why.h"
 #include "model/document/quantity.h"
@@ -296,9 +296,8 @@ std::vector<Finding> DaemonService::diagnosis() {
   }
   seen.token_use = token_uses();
   std::vector<Finding> findings;
-  reader_.read([&](state::State& state, const billing::Meter&) {
-    findings = explain::examine(state, seen, now(state));
-  });
+  reader_.read(
+      [&](state::State& state, const billing::Meter&) { findings = explain::examine(state, seen, now(state)); });
   return findings;
 }
 

@@ -43,12 +43,12 @@ struct ExecutorOptions {
 
 // To which task a process belongs that uses a GPU.
 enum class Belonging {
-  kHolder,  // to a task that runs and has the GPU
-  kOther,   // to a task that runs and does not have it
-  kEnded,   // to a task that is over
-  kNoTask,  // to none that is known here
+  kHolder,   // to a task that runs and has the GPU
+  kOther,    // to a task that runs and does not have it
+  kEnded,    // to a task that is over
+  kNoTask,   // to none that is known here
   kLeaving,  // it ends: its memory is gone, and what it was of is not to be seen any more; its GPU is given back yet
-  kUnseen,  // no process of this number is to be seen: it has ended, or is in another pid namespace
+  kUnseen,   // no process of this number is to be seen: it has ended, or is in another pid namespace
 };
 struct ProcessOwner {
   Belonging belongs = Belonging::kUnseen;

@@ -418,16 +418,12 @@ void ConfigCheck::check_isolation() {
 // Checks the scheduling keys. The messages use the names of the keys in the document.
 void ConfigCheck::check_scheduling() {
   const SchedulingConfig& scheduling = config_.scheduling;
-  const std::pair<const char*, std::int64_t> times[] = {{"min_runtime", scheduling.min_runtime_s},
-                                                        {"grace", scheduling.default_grace_s},
-                                                        {"usage_half_life", scheduling.usage_half_life_s},
-                                                        {"deadline_slack", scheduling.deadline_slack_s},
-                                                        {"flap_window", scheduling.flap_window_s},
-                                                        {"suspect_window", scheduling.suspect_window_s},
-                                                        {"resize_interval", scheduling.resize_interval_s},
-                                                        {"cooldown", scheduling.cooldown_s},
-                                                        {"preempt_max_loss", scheduling.preempt_max_loss_s},
-                                                        {"backfill_after", scheduling.backfill_after_s}};
+  const std::pair<const char*, std::int64_t> times[] = {
+      {"min_runtime", scheduling.min_runtime_s},           {"grace", scheduling.default_grace_s},
+      {"usage_half_life", scheduling.usage_half_life_s},   {"deadline_slack", scheduling.deadline_slack_s},
+      {"flap_window", scheduling.flap_window_s},           {"suspect_window", scheduling.suspect_window_s},
+      {"resize_interval", scheduling.resize_interval_s},   {"cooldown", scheduling.cooldown_s},
+      {"preempt_max_loss", scheduling.preempt_max_loss_s}, {"backfill_after", scheduling.backfill_after_s}};
   for (const auto& [key, seconds] : times) {
     if (seconds < 0 || seconds > kYearS) tell("scheduling." + std::string(key) + " must be between 0s and 365d");
   }

@@ -233,8 +233,7 @@ struct SchedulingConfig {
         field("evictions_per_hour", &SchedulingConfig::evictions_per_hour),
         field("preempt_max_loss_s", &SchedulingConfig::preempt_max_loss_s),
         field("consolidations_per_hour", &SchedulingConfig::consolidations_per_hour),
-        field("energy", &SchedulingConfig::energy),
-        field_if_set("suspect_jobs", &SchedulingConfig::suspect_jobs),
+        field("energy", &SchedulingConfig::energy), field_if_set("suspect_jobs", &SchedulingConfig::suspect_jobs),
         field_if_set("suspect_window_s", &SchedulingConfig::suspect_window_s));
   }
 };

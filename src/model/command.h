@@ -233,7 +233,6 @@ using Command = std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, Priorit
                              ReportCheckpoint, PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages,
                              ConfirmClock, CreateToken, RevokeToken, ApplyPrices, CloseMonth, CorrectBill, MarkBudget,
                              SetQueue, UndoQueueChange, BindRole, BlockSubject, SetRules, NoteDenials, NoteLogRead,
-                             NoteSignIns, ReportQuantities, SignalJob, ReportForeignUse, LiftGpuFence,
-                             NoteRestore>;
+                             NoteSignIns, ReportQuantities, SignalJob, ReportForeignUse, LiftGpuFence, NoteRestore>;
 
 }  // namespace berth

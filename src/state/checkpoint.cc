@@ -34,8 +34,7 @@ struct SavedNode {
                       field("contact_losses", &SavedNode::contact_losses),
                       field("loss_deferred", &SavedNode::loss_deferred), field("gone_at", &SavedNode::gone_at),
                       field_if_set("foreign", &SavedNode::foreign), field_if_set("removed", &SavedNode::removed),
-                      field_if_set("removal_due", &SavedNode::removal_due),
-                      field_if_set("blames", &SavedNode::blames));
+                      field_if_set("removal_due", &SavedNode::removal_due), field_if_set("blames", &SavedNode::blames));
   }
 };
 

@@ -145,15 +145,14 @@ struct AttemptRecord {
   std::uint64_t within = 0;  // as Charge::within, for the whole attempt at its end
   NodeId failed_on = {};     // where its first failing task was; none(): it did not fail, or the node was blamed for it
   static constexpr auto fields() {
-    return field_list(field("number", &AttemptRecord::number), field("waited_from", &AttemptRecord::waited_from),
-                      field("started", &AttemptRecord::started), field("ended", &AttemptRecord::ended),
-                      field("outcome", &AttemptRecord::outcome), field("cause", &AttemptRecord::cause),
-                      field("preemptor", &AttemptRecord::preemptor), field("code", &AttemptRecord::code),
-                      field("message", &AttemptRecord::message),
-                      field("checkpoint_step", &AttemptRecord::checkpoint_step),
-                      field("gpus_on", &AttemptRecord::gpus_on),
-                      field("reserved_start", &AttemptRecord::reserved_start), field("within", &AttemptRecord::within),
-                      field_if_set("failed_on", &AttemptRecord::failed_on));
+    return field_list(
+        field("number", &AttemptRecord::number), field("waited_from", &AttemptRecord::waited_from),
+        field("started", &AttemptRecord::started), field("ended", &AttemptRecord::ended),
+        field("outcome", &AttemptRecord::outcome), field("cause", &AttemptRecord::cause),
+        field("preemptor", &AttemptRecord::preemptor), field("code", &AttemptRecord::code),
+        field("message", &AttemptRecord::message), field("checkpoint_step", &AttemptRecord::checkpoint_step),
+        field("gpus_on", &AttemptRecord::gpus_on), field("reserved_start", &AttemptRecord::reserved_start),
+        field("within", &AttemptRecord::within), field_if_set("failed_on", &AttemptRecord::failed_on));
   }
 };
 

@@ -4,8 +4,8 @@
 #include "api/routes/schemas.h"
 #include "control/validate.h"
 #include "model/advice.h"
-#include "model/diagnosis.h"
 #include "model/cluster_config.h"
+#include "model/diagnosis.h"
 #include "model/event.h"
 #include "model/node.h"
 
@@ -300,13 +300,14 @@ Schema advice() {
 }
 
 Schema diagnosis() {
-  const Schema item = object("A line of the checklist.",
-                             {{"area", word_of<CheckArea>("What it is about.")},
-                              {"check", text("Its name.")},
-                              {"result", word_of<CheckResult>("How it stands. broken: it is there and does not do what it is "
-                                                              "for. cannot-be-seen: the server has no means to know.")},
-                              {"evidence", text("What was seen: a whole sentence.")},
-                              {"remedy", text("The command or key that mends it; empty: ok.")}});
+  const Schema item =
+      object("A line of the checklist.",
+             {{"area", word_of<CheckArea>("What it is about.")},
+              {"check", text("Its name.")},
+              {"result", word_of<CheckResult>("How it stands. broken: it is there and does not do what it is "
+                                              "for. cannot-be-seen: the server has no means to know.")},
+              {"evidence", text("What was seen: a whole sentence.")},
+              {"remedy", text("The command or key that mends it; empty: ok.")}});
   return object("The production checklist.",
                 {{"items", list("By area.", item)},
                  {"ok", integer("So many are.")},

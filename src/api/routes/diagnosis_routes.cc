@@ -30,13 +30,12 @@ void get_diagnosis(Service& service, const Request&, const Responder& responder)
   }
   const auto count = [&](CheckResult result) { return counts[static_cast<std::size_t>(result)]; };
   const std::int64_t judged = static_cast<std::int64_t>(items.size()) - count(CheckResult::kUnseen);
-  responder.send(json_answer(
-      json::object{{"items", std::move(items)},
-                   {"ok", count(CheckResult::kOk)},
-                   {"missing", count(CheckResult::kMissing)},
-                   {"broken", count(CheckResult::kBroken)},
-                   {"cannot_be_seen", count(CheckResult::kUnseen)},
-                   {"pass_pct", judged == 0 ? 0 : 100 * count(CheckResult::kOk) / judged}}));
+  responder.send(json_answer(json::object{{"items", std::move(items)},
+                                          {"ok", count(CheckResult::kOk)},
+                                          {"missing", count(CheckResult::kMissing)},
+                                          {"broken", count(CheckResult::kBroken)},
+                                          {"cannot_be_seen", count(CheckResult::kUnseen)},
+                                          {"pass_pct", judged == 0 ? 0 : 100 * count(CheckResult::kOk) / judged}}));
 }
 
 }  // namespace
@@ -48,7 +47,8 @@ void add_diagnosis_routes(http::Router& router, Service& service) {
        .access = Access::kToken,
        .threads = http::Threads::kLongReads,
        .doc = {.operation_id = "getDiagnosis",
-               .summary = "The production checklist, tried on the running cluster, with what was seen and what mends it.",
+               .summary =
+                   "The production checklist, tried on the running cluster, with what was seen and what mends it.",
                .responses = {{.status = 200, .description = "By area.", .schema = "Diagnosis"}},
                .description = "From the state at the moment of asking; nothing is changed by it (docs/doctor.md).",
                .tags = {"cluster"}},

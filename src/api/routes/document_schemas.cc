@@ -318,9 +318,10 @@ Schema scheduling() {
                                         0, 100)},
        {"flap_losses?", integer("A node that lost contact so often within the window is cordoned; 0: never.", 0, 1000)},
        {"flap_window?", duration("The window.")},
-       {"suspect_jobs?", integer("A node on which so many jobs failed within the window that then did well elsewhere is "
-                                 "cordoned; 0: never.",
-                                 0, 100)},
+       {"suspect_jobs?",
+        integer("A node on which so many jobs failed within the window that then did well elsewhere is "
+                "cordoned; 0: never.",
+                0, 100)},
        {"suspect_window?", duration("The window.")},
        {"cooldown?", duration("Nobody who was evicted is evicted again before it has run so long.")},
        {"evictions_per_hour?", integer("Jobs that reclaim and preemption stop within an hour, at most; 0: no "

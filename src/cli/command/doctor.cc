@@ -10,7 +10,8 @@ namespace {
 
 std::string summary(const Json& answer) {
   return show(answer, "ok") + " ok, " + show(answer, "missing") + " missing, " + show(answer, "broken") + " broken, " +
-         show(answer, "cannot_be_seen") + " cannot be seen; " + show(answer, "pass_pct") + " % of what can be judged is ok\n";
+         show(answer, "cannot_be_seen") + " cannot be seen; " + show(answer, "pass_pct") +
+         " % of what can be judged is ok\n";
 }
 
 std::string lines(const Json& answer, bool all) {

@@ -180,9 +180,11 @@ constexpr std::array kTellings{
             [](const Json& e) { return node(e) + " " + show(e, "status") + colon(show(e, "why")); }},
     Telling{"node-removed", [](const Json& e) { return node(e) + " is no more part of the fleet"; }},
     Telling{"node-cordoned", &cordoned},
-    Telling{"node-blamed", [](const Json& e) { return node(e) + " is blamed by " + attempt(e) + ", which failed there"; }},
-    Telling{"log-restored",
-            [](const Json& e) { return "the log was restored; jobs are numbered from " + show(e, "next_job") + " on"; }},
+    Telling{"node-blamed",
+            [](const Json& e) { return node(e) + " is blamed by " + attempt(e) + ", which failed there"; }},
+    Telling{
+        "log-restored",
+        [](const Json& e) { return "the log was restored; jobs are numbered from " + show(e, "next_job") + " on"; }},
     Telling{"gpu-health-changed",
             [](const Json& e) {
               const char* now = is_true(e, "healthy") ? " healthy" : is_true(e, "fenced") ? " fenced" : " unhealthy";

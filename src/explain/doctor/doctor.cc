@@ -41,7 +41,8 @@ bool looks_like_a_secret(std::string_view variable) {
   std::string words = "_";
   for (const char c : variable) words += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   words += '_';
-  constexpr std::array<std::string_view, 6> kSecret = {"_PASSWORD_", "_PASSWD_", "_SECRET_", "_TOKEN_", "_API_KEY_", "_PRIVATE_KEY_"};
+  constexpr std::array<std::string_view, 6> kSecret = {"_PASSWORD_", "_PASSWD_",  "_SECRET_",
+                                                       "_TOKEN_",    "_API_KEY_", "_PRIVATE_KEY_"};
   return std::any_of(kSecret.begin(), kSecret.end(),
                      [&](std::string_view word) { return words.find(word) != std::string::npos; });
 }
@@ -102,11 +103,14 @@ class Doctor {
       }
     });
     if (nodes == 0)
-      say(kArea, "nodes", CheckResult::kMissing, "There is no node.", "start berth serve on a machine, or --backend kubernetes");
+      say(kArea, "nodes", CheckResult::kMissing, "There is no node.",
+          "start berth serve on a machine, or --backend kubernetes");
     else
-      judge(kArea, "nodes", away.empty(), CheckResult::kBroken, "berth is in contact with " + counted(nodes, "node") + ".",
+      judge(kArea, "nodes", away.empty(), CheckResult::kBroken,
+            "berth is in contact with " + counted(nodes, "node") + ".",
             counted(away.size(), "node is", "nodes are") + " out of contact: " + named(away) + ".", "berth nodes");
-    judge(kArea, "gpus-healthy", unhealthy.empty(), CheckResult::kBroken, counted(gpus, "GPU is", "GPUs are") + " healthy.",
+    judge(kArea, "gpus-healthy", unhealthy.empty(), CheckResult::kBroken,
+          counted(gpus, "GPU is", "GPUs are") + " healthy.",
           counted(unhealthy.size(), "GPU is", "GPUs are") + " unhealthy or fenced: " + named(unhealthy) + ".",
           "berth nodes NODE says why; berth uncordon NODE --gpu N lifts a fence");
     if (facts_.runs_tasks)
@@ -129,10 +133,11 @@ class Doctor {
           "The wall clock is " + std::to_string(facts_.wall_offset_ms / 1000) + " s off and is not followed.",
           "set the wall clock by NTP, or berth clock confirm");
     if (nodes > 1)
-      judge(kArea, "topology", placeless.empty(), CheckResult::kMissing,
-            "All " + number(nodes) + " nodes have a place in the topology.",
-            counted(placeless.size(), "node has", "nodes have") + " no place in the topology: " + named(placeless) + ".",
-            "topology: [rack] in the configuration, and a label on each node (docs/configuration.md)");
+      judge(
+          kArea, "topology", placeless.empty(), CheckResult::kMissing,
+          "All " + number(nodes) + " nodes have a place in the topology.",
+          counted(placeless.size(), "node has", "nodes have") + " no place in the topology: " + named(placeless) + ".",
+          "topology: [rack] in the configuration, and a label on each node (docs/configuration.md)");
   }
 
   void metrics_read() {
@@ -144,7 +149,8 @@ class Doctor {
       const auto used = facts_.token_use.find(token.digest);
       if (used != facts_.token_use.end()) last = std::max(last.value_or(used->second), used->second);
     }
-    const char* const remedy = "berth token create prometheus --role metrics, and examples/prometheus (docs/metrics.md)";
+    const char* const remedy =
+        "berth token create prometheus --role metrics, and examples/prometheus (docs/metrics.md)";
     if (!is_there)
       say(CheckArea::kInfrastructure, "metrics-read", CheckResult::kMissing, "No token is for a Prometheus.", remedy);
     else
@@ -170,13 +176,15 @@ class Doctor {
       if (!has_quota) unlimited.push_back(leaf.path.empty() ? "/" : leaf.path);
       if (!limits_users) unbounded_users.push_back(leaf.path.empty() ? "/" : leaf.path);
     });
-    judge(kArea, "quotas", unlimited.empty(), CheckResult::kMissing, "Each of " + counted(leaves, "queue") + " has a quota of GPUs.",
-          counted(unlimited.size(), "queue has", "queues have") + " neither a guarantee nor a ceiling of GPUs: " +
-              named(unlimited) + ".",
+    judge(kArea, "quotas", unlimited.empty(), CheckResult::kMissing,
+          "Each of " + counted(leaves, "queue") + " has a quota of GPUs.",
+          counted(unlimited.size(), "queue has", "queues have") +
+              " neither a guarantee nor a ceiling of GPUs: " + named(unlimited) + ".",
           "berth queue set QUEUE guaranteed.gpus=N max.gpus=N");
-    judge(kArea, "user-limits", unbounded_users.empty(), CheckResult::kMissing, "Each queue limits what one user may have.",
-          counted(unbounded_users.size(), "queue does", "queues do") + " not limit what one user may have: " +
-              named(unbounded_users) + ".",
+    judge(kArea, "user-limits", unbounded_users.empty(), CheckResult::kMissing,
+          "Each queue limits what one user may have.",
+          counted(unbounded_users.size(), "queue does", "queues do") +
+              " not limit what one user may have: " + named(unbounded_users) + ".",
           "max_gpus_per_user or max_jobs_per_user of the queue");
     guarantees();
     judge(kArea, "priority-classes", state_.config().priority_classes.size() > 1, CheckResult::kMissing,
@@ -187,7 +195,8 @@ class Doctor {
           "What was lent of a guarantee is not taken back.", "scheduling: {reclaim: true}");
     judge(kArea, "consolidation", rules.consolidations_per_hour > 0, CheckResult::kMissing,
           "Jobs are moved so that others fit, " + std::to_string(rules.consolidations_per_hour) + " an hour at most.",
-          "Nothing is moved so that others fit.", "scheduling: {consolidations_per_hour: 10}, where jobs save their work");
+          "Nothing is moved so that others fit.",
+          "scheduling: {consolidations_per_hour: 10}, where jobs save their work");
     judge(kArea, "fragmentation-alert", rules.fragmentation_alert_percent > 0, CheckResult::kMissing,
           "Fragmentation of more than " + std::to_string(rules.fragmentation_alert_percent) + " % raises an alarm.",
           "Fragmentation raises no alarm.", "scheduling: {fragmentation_alert: 10}");
@@ -225,12 +234,14 @@ class Doctor {
                            std::any_of(state_.queues().begin(), state_.queues().end(), [](const QueueState& queue) {
                              return !queue.removed && !(queue.admission.empty() && queue.own_admission.empty());
                            });
-    judge(kArea, "admission-rules", has_rules, CheckResult::kMissing, "Rules refuse jobs that are not as they should be.",
-          "No admission rule is set.", "berth policy apply FILE, or admission: in the configuration (docs/admission.md)");
+    judge(kArea, "admission-rules", has_rules, CheckResult::kMissing,
+          "Rules refuse jobs that are not as they should be.", "No admission rule is set.",
+          "berth policy apply FILE, or admission: in the configuration (docs/admission.md)");
     secrets_in_env();
     say(kArea, "network-policies", CheckResult::kUnseen,
         "berth neither writes nor sees what keeps the tenants' networks apart.",
-        facts_.kubernetes ? "a NetworkPolicy for each tenant's namespace that denies by default" : "nftables on the machine");
+        facts_.kubernetes ? "a NetworkPolicy for each tenant's namespace that denies by default"
+                          : "nftables on the machine");
     if (facts_.kubernetes)
       say(kArea, "pod-security", CheckResult::kUnseen, "berth does not see what the namespaces enforce.",
           "kubectl label namespace NAME pod-security.kubernetes.io/enforce=restricted");
@@ -246,7 +257,8 @@ class Doctor {
       const Timestamp last = used == facts_.token_use.end() ? token.created : std::max(used->second, token.created);
       if (now_ - last > kTokenUnusedDays * kDayMs) unused.push_back(name);
     }
-    judge(CheckArea::kSecurity, "tokens-expire", endless.empty(), CheckResult::kBroken, "Every token ends within a year.",
+    judge(CheckArea::kSecurity, "tokens-expire", endless.empty(), CheckResult::kBroken,
+          "Every token ends within a year.",
           counted(endless.size(), "token does", "tokens do") + " not end within a year: " + named(endless) + ".",
           "berth token create NAME --expires 90d, then berth token revoke the old one");
     judge(CheckArea::kSecurity, "tokens-used", unused.empty(), CheckResult::kBroken,
@@ -269,8 +281,8 @@ class Doctor {
     }
     judge(CheckArea::kSecurity, "trust-domains", open.empty(), CheckResult::kMissing,
           counted(domains.size(), "trust domain") + " share no node.",
-          counted(domains.size(), "trust domain") + " share nodes, though no GPU, in " +
-              counted(open.size(), "pool") + ": " + named(open) + ".",
+          counted(domains.size(), "trust domain") + " share nodes, though no GPU, in " + counted(open.size(), "pool") +
+              ": " + named(open) + ".",
           "trust_domain_isolation: node of the pool, if they must not");
   }
 
@@ -285,8 +297,10 @@ class Doctor {
     });
     judge(CheckArea::kSecurity, "secrets-by-reference", jobs.empty(), CheckResult::kBroken,
           "No live job has a variable that is named as a secret is.",
-          counted(jobs.size(), "live job has", "live jobs have") + " a variable that is named as a secret is, and whose value is "
-              "in the log: " + named(jobs) + ".",
+          counted(jobs.size(), "live job has", "live jobs have") +
+              " a variable that is named as a secret is, and whose value is "
+              "in the log: " +
+              named(jobs) + ".",
           "secrets: of the queue, and secrets: in the job (docs/data.md)");
   }
 
@@ -294,17 +308,19 @@ class Doctor {
     constexpr CheckArea kArea = CheckArea::kCost;
     const PricePeriod* prices = state_.prices().at(now_);
     judge(kArea, "prices", prices != nullptr, CheckResult::kMissing,
-          "A price book is in force, in " + state_.prices().currency + ".", "No prices are in force: bills have no amounts.",
-          "berth prices apply FILE (docs/billing.md)");
+          "A price book is in force, in " + state_.prices().currency + ".",
+          "No prices are in force: bills have no amounts.", "berth prices apply FILE (docs/billing.md)");
     std::size_t budgets = 0;
     bool decays = false;
     for (const QueueState& queue : state_.queues()) {
       if (queue.removed) continue;
-      budgets += static_cast<std::size_t>(queue.budgets[0].has_value()) + static_cast<std::size_t>(queue.budgets[1].has_value());
+      budgets += static_cast<std::size_t>(queue.budgets[0].has_value()) +
+                 static_cast<std::size_t>(queue.budgets[1].has_value());
       decays = decays || queue.guarantee_decay_ms > 0;
     }
-    judge(kArea, "budgets", budgets > 0, CheckResult::kMissing, counted(budgets, "queue has", "queues have") + " a budget or grant.",
-          "No queue has a budget.", "budget: of a queue (docs/billing.md)");
+    judge(kArea, "budgets", budgets > 0, CheckResult::kMissing,
+          counted(budgets, "queue has", "queues have") + " a budget or grant.", "No queue has a budget.",
+          "budget: of a queue (docs/billing.md)");
     judge(kArea, "idle-reclaimed", decays, CheckResult::kMissing, "Guarantees that stay idle shrink.",
           "A guarantee that is idle for ever stays as it is.", "guarantee_decay: 7d of a queue");
     judge(kArea, "burst", state_.has_burst_pools(), CheckResult::kMissing, "There is a pool of nodes that come and go.",
@@ -335,7 +351,8 @@ class Doctor {
             "Every hash of the log was checked since the start.", "The check of the log did not finish.",
             "berth verify DATA_DIR");
     judge(kArea, "log-end", facts_.log_end_known, CheckResult::kBroken, "The log has all that was acknowledged.",
-          "Nothing shows that the log has all that was acknowledged before the start.", "docs/store.md, When damage is noticed");
+          "Nothing shows that the log has all that was acknowledged before the start.",
+          "docs/store.md, When damage is noticed");
     say(kArea, "second-server", CheckResult::kMissing, "One server decides, and none takes over from it.",
         "backups on another host; tasks and pods run on without a server");
     say(kArea, "alerts", CheckResult::kUnseen, "Whether somebody is told of alerts is Alertmanager's to know.",

@@ -1,6 +1,6 @@
 #pragma once
-// The production checklist, line by line, on the running cluster (docs/doctor.md). It decides nothing, and looks only at
-// the state and at what the server says of itself, so equal arguments give equal findings.
+// The production checklist, line by line, on the running cluster (docs/doctor.md). It decides nothing, and looks only
+// at the state and at what the server says of itself, so equal arguments give equal findings.
 
 #include <cstdint>
 #include <map>
@@ -30,8 +30,8 @@ struct DoctorFacts {
   std::string backups_to;  // empty: it makes none
   std::int64_t backups_every_s = 0;
   std::optional<Timestamp> last_backup;
-  std::string backup_warning;                 // why the last one failed
-  std::map<std::string, Timestamp> token_use; // when each token was last used, by its digest
+  std::string backup_warning;                  // why the last one failed
+  std::map<std::string, Timestamp> token_use;  // when each token was last used, by its digest
 };
 
 // All checks, in the order of the areas.

@@ -140,16 +140,11 @@ Result<void> read_scheduling(const Line& line, SchedulingConfig& rules) {
   if (line.options.empty())
     return invalid("the line says nothing; give a rule, such as backfill-after=1d, or leave it out");
   const std::pair<const char*, std::int64_t*> times[] = {
-      {"min-runtime", &rules.min_runtime_s},
-      {"grace", &rules.default_grace_s},
-      {"half-life", &rules.usage_half_life_s},
-      {"backfill-after", &rules.backfill_after_s},
-      {"deadline-slack", &rules.deadline_slack_s},
-      {"flap-window", &rules.flap_window_s},
-      {"suspect-window", &rules.suspect_window_s},
-      {"cooldown", &rules.cooldown_s},
-      {"preempt-max-loss", &rules.preempt_max_loss_s},
-      {"resize-interval", &rules.resize_interval_s},
+      {"min-runtime", &rules.min_runtime_s},           {"grace", &rules.default_grace_s},
+      {"half-life", &rules.usage_half_life_s},         {"backfill-after", &rules.backfill_after_s},
+      {"deadline-slack", &rules.deadline_slack_s},     {"flap-window", &rules.flap_window_s},
+      {"suspect-window", &rules.suspect_window_s},     {"cooldown", &rules.cooldown_s},
+      {"preempt-max-loss", &rules.preempt_max_loss_s}, {"resize-interval", &rules.resize_interval_s},
   };
   for (const auto& [key, field] : times) {
     if (auto ok = read_option(line, key, parse_seconds, *field); !ok) return ok;

@@ -491,8 +491,8 @@ class Checker : public Witness {
   std::set<JobId> cancelling_;
   std::set<std::pair<JobId, std::size_t>> may_not_borrow_;  // charges that have to be within when the iteration ends
   std::set<std::uint32_t> roomier_;
-  std::set<std::uint32_t> contended_;  // queues where room was taken from one charge for another
-  std::set<std::size_t> flapping_;     // nodes that are back and have to be cordoned
+  std::set<std::uint32_t> contended_;                // queues where room was taken from one charge for another
+  std::set<std::size_t> flapping_;                   // nodes that are back and have to be cordoned
   std::map<std::size_t, std::set<JobId>> accusers_;  // jobs that have blamed a node, since it was uncordoned
 
   std::map<std::uint64_t, Submission> expected_;
