@@ -42,6 +42,7 @@ struct MayUseReserve {
   bool operator()(const MarkBudget&) const { return true; }
   bool operator()(const NoteDenials&) const { return true; }
   bool operator()(const NoteSignIns&) const { return true; }
+  bool operator()(const NoteShell& noted) const { return std::holds_alternative<ShellEnded>(noted.shell); }
   // What users ask for.
   bool operator()(const SubmitJob&) const { return false; }
   bool operator()(const HoldJob&) const { return false; }

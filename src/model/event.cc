@@ -30,7 +30,8 @@ std::string_view kind_name(const Event& event) {
                                        "queue-change-ended",  "role-bound",           "subject-blocked",
                                        "rules-set",           "access-denied",        "log-read",
                                        "signed-in",           "quantity-reported",    "job-signalled",
-                                       "foreign-use-changed", "node-removed"});
+                                       "foreign-use-changed", "node-removed",         "shell-opened",
+                                       "shell-ended"});
   static_assert(kNames.size() == std::variant_size_v<Event>);
   return kNames[event.index()];
 }
