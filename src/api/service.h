@@ -25,6 +25,7 @@
 #include "model/event.h"
 #include "model/gpu_utilization.h"
 #include "model/reason.h"
+#include "model/shell_message.h"
 #include "model/why_answer.h"
 #include "policy/authorize.h"
 #include "state/state.h"
@@ -298,6 +299,17 @@ class Service {
   };
   // The answer may come later, on another thread.
   virtual void task_log(const LogQuery& query, std::function<void(Result<LogPart>)> answer) = 0;
+
+  // Opens a shell in a task of a running job. The answer may come later, on another thread: the descriptor of a stream
+  // with the messages of model/shell_message.h, framed, which ends the shell when its last holder closes it.
+  struct ShellQuery {
+    JobId job;
+    std::uint32_t task = 0;
+    ShellBegin begin;
+  };
+  virtual void open_shell(const ShellQuery& /*query*/, std::function<void(Result<std::shared_ptr<const int>>)> answer) {
+    answer(Error{ErrorCode::kUnsupported, "no shells are opened here"});
+  }
 
   // Everything that can be measured, as Prometheus reads it (docs/metrics.md).
   virtual std::string metrics() = 0;

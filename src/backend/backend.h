@@ -16,6 +16,7 @@
 //    comment, by which its live jobs are told to the backend anew before it starts.
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <variant>
@@ -25,6 +26,7 @@
 #include "model/command.h"
 #include "model/effect.h"
 #include "model/queue_summary.h"
+#include "model/shell_message.h"
 
 namespace berth::backend {
 
@@ -69,6 +71,17 @@ struct LogPart {
 };
 using LogAnswer = std::function<void(Result<LogPart>)>;
 
+// A shell in a task, or its terminal.
+struct ShellQuery {
+  TaskKey task;
+  std::string node;
+  ShellBegin begin;
+};
+// The descriptor of a stream with the messages of model/shell_message.h, framed; it is closed with its last holder,
+// which ends the shell. The begin is sent already.
+using ShellStream = std::shared_ptr<const int>;
+using ShellAnswer = std::function<void(Result<ShellStream>)>;
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -81,6 +94,10 @@ class Backend {
   // Reads output. Any thread may call it; the answer comes on this thread or on one of the backend.
   virtual void read_log(const LogQuery& /*query*/, LogAnswer answer) {
     answer(not_found("no output of tasks is kept here"));
+  }
+  // Opens a shell in a running task. Any thread may call it; the answer comes on this thread or on one of the backend.
+  virtual void open_shell(const ShellQuery& /*query*/, ShellAnswer answer) {
+    answer(Error{ErrorCode::kUnsupported, "no shells are opened in tasks here"});
   }
   // Shows all queues but the root where people of the cluster look for them; returns at once. It is told every few
   // seconds. Most backends have no such place.

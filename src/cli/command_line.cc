@@ -58,6 +58,9 @@ std::string mistake_of_list_format(const std::string& word) {
   return "'" + word + "' is not one of " + joined(kListed, ", ") + "HEADING:PATH,...";
 }
 
+// Returns true if the command takes another one after --.
+bool takes_command(const std::string& name) { return name == "submit" || name == "run" || name == "exec"; }
+
 // Help as CLI11 lays it out, with usage lines of our own.
 class Layout : public CLI::Formatter {
  public:
@@ -69,7 +72,7 @@ class Layout : public CLI::Formatter {
       const std::string name = operand->get_name() + (operand->get_items_expected_max() > 1 ? "..." : "");
       line += " " + (operand->get_required() ? name : "[" + name + "]");
     }
-    const bool runs = app->get_name() == "submit" || app->get_name() == "run";
+    const bool runs = takes_command(app->get_name());
     return line + (runs ? " [-- COMMAND...]" : "") + "\n";
   }
   // The value's name and no more: what is required and what repeats stands in the usage line.
@@ -293,9 +296,31 @@ void Declarations::declare_jobs() {
 
   auto run = std::make_shared<RunOptions>();
   CLI::App& running = command("Jobs", "run", "Submit a job, show its output, and exit with its exit code",
-                              "berth run --queue research/nlp --gpus 1 -- python3 train.py", run);
+                              "berth run --queue research/nlp --gpus 1 -- python3 train.py\n"
+                              "  berth run -it --queue research/nlp --gpus 1 -- bash",
+                              run);
   add_job(running, run->job);
+  running
+      .add_flag("-i,-t,--tty", run->terminal,
+                "-it: an interactive job with this terminal attached, which ends with its command")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   running.add_flag("-q,--quiet", run->quiet, "no lines about the job, only its output");
+
+  auto exec = std::make_shared<ExecOptions>();
+  CLI::App& executing = command("Jobs", "exec", "Run a command in a task of a running job, and exit with its exit code",
+                                "berth exec 17 -- nvidia-smi\n"
+                                "  berth exec 17 -it -- bash\n"
+                                "  berth exec 17 --task 3 -i -- tee /tmp/x < x",
+                                exec);
+  executing.add_option("ID", exec->id, "the job's number")->required();
+  number(executing.add_option("--task", exec->task, "which task (0)"), 0, kMost, "N");
+  executing.add_flag("-i,--stdin", exec->input, "what you type or pipe is its standard input (else that is empty)");
+  executing.add_flag("-t,--tty", exec->terminal, "it gets a terminal, and this one is its screen and keyboard");
+
+  auto attach = std::make_shared<AttachOptions>();
+  CLI::App& attaching =
+      command("Jobs", "attach", "Attach the terminal of an interactive job", "berth attach 17", attach);
+  attaching.add_option("ID", attach->id, "the job's number")->required();
 
   job_action(
       "cancel", "Stop jobs for good",
@@ -927,7 +952,7 @@ std::string hint(const std::string& wrong, const std::vector<std::string>& names
 std::string unexpected(const std::vector<std::string>& extras, const CLI::App& command) {
   const auto dashed =
       std::find_if(extras.begin(), extras.end(), [](const auto& word) { return word.starts_with('-'); });
-  const bool runs = command.get_name() == "submit" || command.get_name() == "run";
+  const bool runs = takes_command(command.get_name());
   if (dashed == extras.end()) {
     return "'" + extras.front() + "' was not expected" + (runs ? "; the command to run goes after --" : "");
   }
@@ -968,12 +993,16 @@ std::optional<std::vector<std::string>> take_command(std::vector<std::string>& w
 }
 
 Result<void> give_command(std::optional<std::vector<std::string>> words, Command& command) {
+  auto* exec = std::get_if<ExecOptions>(&command);
+  if (!words && exec != nullptr) return invalid("a command goes after --, as in berth exec 17 -it -- bash");
   if (!words) return {};
   JobOptions* job = nullptr;
   if (auto* submit = std::get_if<SubmitOptions>(&command)) job = &submit->job;
   if (auto* run = std::get_if<RunOptions>(&command)) job = &run->job;
-  if (job == nullptr) return invalid("only submit and run take a command after --");
+  if (job == nullptr && exec == nullptr) return invalid("only submit, run and exec take a command after --");
   if (words->empty()) return invalid("there is no command after --");
+  if (exec != nullptr) exec->command = std::move(*words);
+  if (exec != nullptr) return {};
   job->command = std::move(*words);
   return {};
 }

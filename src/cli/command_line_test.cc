@@ -149,7 +149,7 @@ TEST_CASE("command line: a mistake says what would be right") {
   CHECK(refused({"advise", "-o", "csv"}).find("table") != std::string::npos);
   CHECK(refused({"advise", "everything"}).find("everything") != std::string::npos);
   CHECK(refused({"advise", "--wach"}).find("did you mean --watch?") != std::string::npos);
-  CHECK(refused({"jobs", "--", "x"}).find("only submit and run") != std::string::npos);
+  CHECK(refused({"jobs", "--", "x"}).find("only submit, run and exec") != std::string::npos);
   CHECK(refused({"submit", "--"}).find("no command after --") != std::string::npos);
   CHECK(refused({"why"}).find("ID is required") != std::string::npos);
   CHECK(refused({"logs", "1", "--tail", "-3"}).find("--tail") != std::string::npos);

@@ -55,6 +55,19 @@ struct SubmitOptions {
 struct RunOptions {
   JobOptions job;
   bool quiet = false;
+  bool terminal = false;  // -it: an interactive job, whose terminal is attached
+};
+// A command in a task of a job.
+struct ExecOptions {
+  std::string id;
+  std::int64_t task = 0;
+  bool input = false;
+  bool terminal = false;
+  std::vector<std::string> command = {};
+};
+// The terminal of an interactive job.
+struct AttachOptions {
+  std::string id;
 };
 struct JobsOptions {
   ShowOptions show;
@@ -359,11 +372,11 @@ struct CompletionOptions {
 };
 
 using Command =
-    std::variant<SubmitOptions, RunOptions, JobsOptions, JobViewOptions, WhyOptions, JobActionOptions,
-                 PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions, NodesOptions,
-                 NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions, AuthOptions, LoginOptions,
-                 LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions, AdviseOptions, DoctorOptions,
-                 EventsOptions, AuditOptions, UsageOptions, PricesOptions, PolicyOptions, BillOptions,
+    std::variant<SubmitOptions, RunOptions, ExecOptions, AttachOptions, JobsOptions, JobViewOptions, WhyOptions,
+                 JobActionOptions, PrioritizeOptions, WaitOptions, MoveOptions, LogsOptions, QueuesOptions, TopOptions,
+                 NodesOptions, NodeActionOptions, MaintenanceOptions, ClockOptions, TokenOptions, AuthOptions,
+                 LoginOptions, LogoutOptions, ContextOptions, WhoamiOptions, CapacityOptions, AdviseOptions,
+                 DoctorOptions, EventsOptions, AuditOptions, UsageOptions, PricesOptions, PolicyOptions, BillOptions,
                  QuantitiesOptions, InvoiceOptions, ApplyOptions, DiffOptions, CheckOptions, ConfigOptions,
                  CheckpointDoneOptions, SnapshotOptions, StatusOptions, VersionOptions, CompletionOptions,
                  QueueChangeOptions, BindOptions, RolesOptions, JobTokenOptions, KeysOptions>;

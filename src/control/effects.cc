@@ -220,6 +220,7 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
   start.time_limit_ms = checked_multiply(job.spec.time_limit_s, 1000);
   start.grace_ms = state.grace_ms(job);
   start.stop_signal = job.spec.checkpoint.signal;
+  start.terminal = job.spec.kind == JobKind::kInteractive;
   start.speaks = index == 0;
   start.was_running = attempt.tasks[index].phase == TaskPhase::kRunning;
   return start;

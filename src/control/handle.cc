@@ -373,6 +373,7 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
     event.spec.queue = std::move(*queue);
   }
   fill_default_images(batch.state(), event.spec);
+  settle_stop_signal(event.spec);
   const JobState* service = service_to_update(batch.state(), event.spec);
   if (auto ok = resolve_mig_profiles(batch.state(), event.spec, service); !ok) return ok.error();
   if (auto ok = validate(batch.state(), event.spec, service != nullptr); !ok) return ok.error();
@@ -697,6 +698,10 @@ Result<Reply> on(Batch& batch, const NoteDenials& command) {
 }
 Result<Reply> on(Batch& batch, const NoteLogRead& command) {
   batch.emit(command.read);
+  return Reply{};
+}
+Result<Reply> on(Batch& batch, const NoteShell& command) {
+  std::visit([&](const auto& event) { batch.emit(event); }, command.shell);
   return Reply{};
 }
 Result<Reply> on(Batch& batch, const NoteSignIns& command) {

@@ -93,7 +93,8 @@ AttemptEnd own_end_of_attempt(const State& state, const JobState& job) {
 // cancel that comes when they are, in the same batch as the last exit, cancels only that the job is requeued.
 AttemptEnd end_of_attempt(const State& state, const JobState& job) {
   const AttemptState& attempt = *job.attempt;
-  const AttemptEnd end = own_end_of_attempt(state, job);
+  AttemptEnd end = own_end_of_attempt(state, job);
+  if (job.spec.kind == JobKind::kInteractive) end.again = end.back_off = false;  // the terminal of its user is gone
   const bool by_user = attempt.stopping() && attempt.stop->cause == StopCause::kUser;
   const bool cancelled = by_user || (job.cancel_requested && (attempt.stopping() || end.again));
   return cancelled ? AttemptEnd{Outcome::kCancelled} : end;

@@ -1,6 +1,7 @@
 // What becomes of a job whose attempts end through no exit of its program: its supervisor dies, or the machine has not
 // the means to start it.
 
+#include "control/effects.h"
 #include "control/hand_driven_fleet.h"
 #include "model/exit_code.h"
 
@@ -35,6 +36,20 @@ TEST_CASE_FIXTURE(RequeueFleet, "a job whose supervisor dies each time waits lon
   CHECK(end(id, ExitReason::kSupervisorLost, kSupervisorDiedCode, "its supervisor died") == -1);
   REQUIRE(state.finished(id) != nullptr);
   CHECK(state.finished(id)->outcome == Outcome::kFailed);
+}
+
+TEST_CASE_FIXTURE(RequeueFleet, "an interactive job is not queued again, as its terminal is gone") {
+  JobSpec spec = job("research", 1);
+  spec.kind = JobKind::kInteractive;
+  const JobId id = start(spec, "n1", 0);
+  CHECK_EQ(state.job(id)->spec.checkpoint.signal, 1);
+  const auto effects = all_effects(state);
+  REQUIRE_FALSE(effects.empty());
+  CHECK(std::get<StartTask>(effects.front()).terminal);
+  CHECK_EQ(std::get<StartTask>(effects.front()).stop_signal, 1);
+  CHECK(end(id, ExitReason::kSupervisorLost, 1, "the machine restarted") == -1);
+  REQUIRE(state.finished(id) != nullptr);
+  CHECK(state.finished(id)->outcome == Outcome::kNodeLost);
 }
 
 TEST_CASE_FIXTURE(RequeueFleet, "a machine that restarts under a job costs it no pause and no retry") {

@@ -252,6 +252,11 @@ void fill_default_images(const state::State& state, JobSpec& spec) {
   }
 }
 
+void settle_stop_signal(JobSpec& spec) {
+  constexpr std::int32_t kHangUp = 1;  // SIGHUP
+  if (spec.kind == JobKind::kInteractive) spec.checkpoint.signal = kHangUp;
+}
+
 namespace {
 
 // Collects what is wrong with a submission, one line for each.

@@ -26,6 +26,9 @@ Result<void> resolve_mig_profiles(const state::State& state, JobSpec& spec, cons
 // Gives each task group without an image the default image of its queue, if nodes here run containers.
 void fill_default_images(const state::State& state, JobSpec& spec);
 
+// The signal that ends an interactive job is SIGHUP, as of a terminal that is closed: shells do not heed SIGTERM.
+void settle_stop_signal(JobSpec& spec);
+
 // Returns the only leaf queue, for a job that names no queue. Error, with a list of leaf queues: there are several.
 Result<std::string> only_queue(const state::State& state);
 

@@ -43,6 +43,7 @@ struct MayUseReserve {
   bool operator()(const NoteDenials&) const { return true; }
   bool operator()(const NoteSignIns&) const { return true; }
   bool operator()(const NoteRestore&) const { return true; }
+  bool operator()(const NoteShell& noted) const { return std::holds_alternative<ShellEnded>(noted.shell); }
   // What users ask for.
   bool operator()(const SubmitJob&) const { return false; }
   bool operator()(const HoldJob&) const { return false; }

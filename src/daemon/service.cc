@@ -423,6 +423,21 @@ void DaemonService::task_log(const LogQuery& query, std::function<void(Result<Lo
   });
 }
 
+void DaemonService::open_shell(const ShellQuery& query,
+                               std::function<void(Result<std::shared_ptr<const int>>)> answer) {
+  backend::ShellQuery ask{{query.job, 0, query.task, 0}, {}, query.begin};
+  reader_.read([&](state::State& state, const billing::Meter&) {
+    const state::JobState* live = state.job(query.job);
+    if (live == nullptr || !live->attempt || query.task >= live->attempt->tasks.size()) return;
+    const state::TaskState& task = live->attempt->tasks[query.task];
+    ask.task.attempt = live->attempt->number;
+    ask.task.incarnation = task.incarnation;
+    ask.node = state.node(task.placement.node).spec.name;
+  });
+  if (ask.task.attempt == 0) return answer(conflict("job " + std::to_string(query.job.value()) + " does not run now"));
+  backend_.open_shell(ask, std::move(answer));
+}
+
 namespace {
 
 void add_server(const api::ServerFacts& facts, telemetry::Exposition& out) {

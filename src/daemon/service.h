@@ -61,6 +61,7 @@ class DaemonService final : public api::Service {
   std::uint64_t watch(Watcher watcher) override;
   void unwatch(std::uint64_t id) override;
   void task_log(const LogQuery& query, std::function<void(Result<LogPart>)> answer) override;
+  void open_shell(const ShellQuery& query, std::function<void(Result<std::shared_ptr<const int>>)> answer) override;
   std::string metrics() override;
   api::ServerFacts facts() override;
   std::map<std::string, Timestamp> token_uses() override { return reader_.access().uses(); }

@@ -33,6 +33,7 @@
 #include "executor/process.h"
 #include "executor/record.h"
 #include "executor/shared_memory.h"
+#include "executor/shell_desk.h"
 #include "executor/state_file.h"
 #include "executor/supervisor_program.h"
 #include "executor/tree_walk.h"
@@ -175,6 +176,7 @@ class Executor::Impl {
   Result<void> prepare();
   Result<void> start(const TaskLaunch& launch);
   Result<void> command(const TaskKey& key, const Command& command);
+  Result<Descriptor> open_shell(const TaskKey& key, const ShellBegin& begin);
   std::vector<std::string> warnings() const;
   Result<void> forget(const TaskKey& key);
   std::vector<Observation> observe();
@@ -395,6 +397,16 @@ Result<void> Executor::Impl::give_command(const Task& task, const Command& comma
   }
   notify(directory + "/doorbell");
   return given;
+}
+
+Result<Descriptor> Executor::Impl::open_shell(const TaskKey& key, const ShellBegin& begin) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = tasks_.find(key);
+    if (found == tasks_.end()) return not_found("no task " + to_string(key));
+    if (has_exited(found->second)) return not_found("task " + to_string(key) + " has exited");
+  }
+  return connect_to_shells(directory_of(key), begin);
 }
 
 void Executor::Impl::note_stop(Task& task, std::int64_t grace_ms) {
@@ -683,6 +695,10 @@ Result<void> Executor::signal(const TaskKey& key, int signo) {
 Result<void> Executor::kill(const TaskKey& key, std::int64_t grace_ms) {
   if (grace_ms < 0 || grace_ms > kLongestMs) return invalid("a grace of " + std::to_string(grace_ms) + " ms");
   return impl_->command(key, {Command::Kind::kStop, 0, grace_ms});
+}
+
+Result<Descriptor> Executor::open_shell(const TaskKey& key, const ShellBegin& begin) {
+  return impl_->open_shell(key, begin);
 }
 
 Result<void> Executor::forget(const TaskKey& key) { return impl_->forget(key); }

@@ -20,8 +20,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "executor/descriptor.h"
 #include "executor/process.h"
 #include "executor/task.h"
+#include "model/shell_message.h"
 
 namespace berth::executor {
 
@@ -84,6 +86,11 @@ class Executor {
   // Sends stop_signal now (nothing if grace_ms is 0), and SIGKILL to every descendant after grace_ms. A second call can
   // only shorten the grace. Error kNotFound: unknown, or exited already.
   Result<void> kill(const TaskKey& key, std::int64_t grace_ms);
+
+  // Opens a shell in a task that runs, and sends the begin. Returns a stream of framed messages
+  // (model/shell_message.h); the shell ends with it. Error kNotFound: unknown, or exited already. Error kConflict: no
+  // shell can be opened just now, or by this supervisor.
+  Result<Descriptor> open_shell(const TaskKey& key, const ShellBegin& begin);
 
   // Deletes the record of an exited task; its logs stay. Error kConflict: it has not exited. An unknown key is no
   // error.

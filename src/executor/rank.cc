@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -49,6 +50,56 @@ std::optional<Pipe> open_pipe() {
   return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
+// The two ends of a pseudo-terminal.
+struct Terminal {
+  Descriptor master;
+  Descriptor slave;
+};
+
+std::optional<Terminal> open_terminal(const WindowSize& size) {
+  Terminal terminal{Descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), {}};
+  const int master = terminal.master.get();
+  if (master < 0 || ::grantpt(master) != 0 || ::unlockpt(master) != 0) return std::nullopt;
+  terminal.slave = Descriptor(::ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!terminal.slave.is_open()) return std::nullopt;
+  set_window_size(master, size);
+  return terminal;
+}
+
+// What the child gets, and what stays here.
+struct OpenedStreams {
+  Descriptor child_input;  // none: /dev/null
+  Descriptor child_output;
+  Descriptor child_errors;
+  Rank kept = {};
+};
+
+std::optional<OpenedStreams> open_streams(const RankStreams& wanted) {
+  OpenedStreams opened;
+  if (wanted.terminal) {
+    auto terminal = open_terminal(wanted.size);
+    if (!terminal) return std::nullopt;
+    opened.kept.input = Descriptor(::fcntl(terminal->master.get(), F_DUPFD_CLOEXEC, 0));
+    opened.child_output = Descriptor(::fcntl(terminal->slave.get(), F_DUPFD_CLOEXEC, 0));
+    opened.child_errors = Descriptor(::fcntl(terminal->slave.get(), F_DUPFD_CLOEXEC, 0));
+    opened.kept.output = std::move(terminal->master);
+    opened.child_input = std::move(terminal->slave);
+    if (!opened.child_errors.is_open()) return std::nullopt;
+    return opened;
+  }
+  auto output = open_pipe();
+  auto errors = open_pipe();
+  auto input = wanted.input ? open_pipe() : Pipe();
+  if (!output || !errors || !input) return std::nullopt;
+  opened.child_input = std::move(input->read_end);
+  opened.kept.input = std::move(input->write_end);
+  opened.child_output = std::move(output->write_end);
+  opened.kept.output = std::move(output->read_end);
+  opened.child_errors = std::move(errors->write_end);
+  opened.kept.errors = std::move(errors->read_end);
+  return opened;
+}
+
 void reset_signals() {
   for (int signo = 1; signo < NSIG; ++signo) ::signal(signo, SIG_DFL);
   sigset_t none;
@@ -77,7 +128,7 @@ std::size_t find_closed(const std::string& path) {
   ::_exit(127);
 }
 
-// Its output pipes are given to the user too, so that it can open /dev/stdout. No program that it runs gains rights by
+// Its output is given to the user too, so that it can open /dev/stdout. No program that it runs gains rights by
 // a set-user-id bit, as sudo would.
 bool become(const TaskUser& user) {
   return ::fchown(1, user.uid, user.gid) == 0 && ::fchown(2, user.uid, user.gid) == 0 &&
@@ -92,6 +143,8 @@ struct ChildPlan {
   std::vector<std::string> environment;
   pid_t supervisor = 0;
   int oom_score = 0;
+  bool has_terminal = false;
+  int input_fd = -1;
   int output_fd = -1;
   int errors_fd = -1;
   int failure_fd = -1;
@@ -104,10 +157,11 @@ struct ChildPlan {
   write_oom_score(plan.oom_score);
   reset_signals();
   ::umask(022);
-  const int input_fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int input_fd = plan.input_fd >= 0 ? plan.input_fd : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const bool redirected =
       input_fd >= 0 && ::dup2(input_fd, 0) == 0 && ::dup2(plan.output_fd, 1) == 1 && ::dup2(plan.errors_fd, 2) == 2;
-  if (!redirected) give_up(plan.failure_fd, Stage::kDescriptors);
+  if (!redirected || (plan.has_terminal && ::ioctl(0, TIOCSCTTY, 0) != 0))
+    give_up(plan.failure_fd, Stage::kDescriptors);
   if (plan.view >= 0 && ::setns(plan.view, CLONE_NEWNS) != 0) give_up(plan.failure_fd, Stage::kView);
   const bool is_changed = plan.launch.user && ::geteuid() == 0;
   if (is_changed && !become(*plan.launch.user)) give_up(plan.failure_fd, Stage::kUser);
@@ -191,6 +245,13 @@ void add_login_of(const TaskUser& user, std::map<std::string, std::string>& vari
 
 }  // namespace
 
+void set_window_size(int terminal, const WindowSize& size) {
+  winsize wanted{};
+  wanted.ws_col = size.columns;
+  wanted.ws_row = size.rows;
+  ::ioctl(terminal, TIOCSWINSZ, &wanted);
+}
+
 Environment compose_environment(const TaskLaunch& launch, std::size_t rank, const std::string& token) {
   std::map<std::string, std::string> variables{{"PATH", kDefaultPath}};
   for (const char* name : {"PATH", "HOME", "LANG", "TZ", "USER"}) {
@@ -207,19 +268,25 @@ Environment compose_environment(const TaskLaunch& launch, std::size_t rank, cons
 }
 
 std::variant<Rank, StartFailure> start_rank(const TaskLaunch& launch, std::size_t rank, const std::string& token,
-                                            const TaskCgroups& cgroups, int oom_score, int view) {
-  auto output = open_pipe();
-  auto errors = open_pipe();
+                                            const TaskCgroups& cgroups, int oom_score, int view,
+                                            const RankStreams& streams) {
+  auto opened = open_streams(streams);
+  if (!opened) {
+    const char* what = streams.terminal ? "a pseudo-terminal" : "a pipe";
+    return StartFailure{kNodeShortCode, system_error("open", what, errno).message};
+  }
   auto word = open_pipe();
-  if (!output || !errors || !word) return StartFailure{kNodeShortCode, system_error("open", "a pipe", errno).message};
+  if (!word) return StartFailure{kNodeShortCode, system_error("open", "a pipe", errno).message};
   ChildPlan plan{launch,
                  cgroups,
                  launch.argv,
                  {},
                  ::getpid(),
                  oom_score,
-                 output->write_end.get(),
-                 errors->write_end.get(),
+                 streams.terminal,
+                 opened->child_input.get(),
+                 opened->child_output.get(),
+                 opened->child_errors.get(),
                  word->write_end.get(),
                  view};
   for (const auto& [name, value] : compose_environment(launch, rank, token))
@@ -235,12 +302,11 @@ std::variant<Rank, StartFailure> start_rank(const TaskLaunch& launch, std::size_
     ::waitpid(pid, nullptr, 0);
     return explain(*failure, launch);
   }
-  Rank born;
+  Rank born = std::move(opened->kept);
   born.process = see_process(pid).value_or(ProcessSeen{pid, 0, 0, pid, '?'});
-  born.output = std::move(output->read_end);
-  born.errors = std::move(errors->read_end);
-  ::fcntl(born.output.get(), F_SETFL, O_NONBLOCK);
-  ::fcntl(born.errors.get(), F_SETFL, O_NONBLOCK);
+  for (const Descriptor* kept : {&born.output, &born.errors, &born.input}) {
+    if (kept->is_open()) ::fcntl(kept->get(), F_SETFL, ::fcntl(kept->get(), F_GETFL) | O_NONBLOCK);
+  }
   return born;
 }
 

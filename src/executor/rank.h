@@ -8,13 +8,15 @@
 #include "executor/descriptor.h"
 #include "executor/process.h"
 #include "executor/task.h"
+#include "model/shell_message.h"
 
 namespace berth::executor {
 
 struct Rank {
   ProcessSeen process;
-  Descriptor output;  // read ends of its stdout and stderr
+  Descriptor output;  // read ends of its stdout and stderr; with a terminal the terminal's master, and none
   Descriptor errors;
+  Descriptor input;  // the write end of its stdin, or the master; none: it has /dev/null
   bool ended = false;
   int wait_status = 0;  // after its end: the status from waitpid
 };
@@ -26,13 +28,24 @@ struct StartFailure {
   std::string message;
 };
 
+// What a process has for its standard streams.
+struct RankStreams {
+  bool terminal = false;  // a pseudo-terminal of its own for all three, else pipes
+  bool input = false;     // of pipes: one for stdin, too
+  WindowSize size = {};
+};
+
 // Returns the whole environment of one rank. From weakest to strongest: PATH, HOME, LANG, TZ and USER of the server
 // (of launch.user, if given, HOME, USER, LOGNAME and SHELL), launch.env, rank_env, and the variables of the executor.
 Environment compose_environment(const TaskLaunch& launch, std::size_t rank, const std::string& token);
 
+// Sets the size of a terminal; its foreground processes get SIGWINCH.
+void set_window_size(int terminal, const WindowSize& size);
+
 // Forks and executes. `view` is the mount namespace of the task; negative: that of its supervisor. Returns when the
 // program runs, or has failed to start.
 std::variant<Rank, StartFailure> start_rank(const TaskLaunch& launch, std::size_t rank, const std::string& token,
-                                            const TaskCgroups& cgroups, int oom_score, int view = -1);
+                                            const TaskCgroups& cgroups, int oom_score, int view = -1,
+                                            const RankStreams& streams = {});
 
 }  // namespace berth::executor

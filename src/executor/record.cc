@@ -128,6 +128,7 @@ json::object encode_launch(const TaskLaunch& launch) {
       {"checkpoint_dir", launch.checkpoint_dir},
       {"lease_ms", launch.lease_ms},
   };
+  if (launch.terminal) object["terminal"] = json::object{{"detached_ms", launch.detached_ms}};
   if (launch.user) object["user"] = encode_user(*launch.user);
   if (!launch.gpus.empty()) object["gpus"] = encode_strings(launch.gpus);
   encode_view(launch, object);
@@ -160,6 +161,10 @@ TaskLaunch decode_launch(const json::object& object) {
   decode_view(object, launch);
   if (const auto* user = object.if_contains("user")) {
     launch.user = decode_user(user->as_object());
+  }
+  if (const auto* terminal = object.if_contains("terminal")) {
+    launch.terminal = true;
+    launch.detached_ms = number_at<std::int64_t>(terminal->as_object(), "detached_ms");
   }
   if (const auto* gpus = object.if_contains("gpus")) launch.gpus = decode_strings(*gpus);
   return launch;

@@ -32,6 +32,7 @@
 #include "executor/process.h"
 #include "executor/rank.h"
 #include "executor/record.h"
+#include "executor/shell_desk.h"
 #include "executor/state_file.h"
 #include "executor/task_log_writer.h"
 #include "executor/task_view.h"
@@ -110,6 +111,8 @@ class Supervisor {
   void judge_ended_rank(std::size_t index);
   void copy_output();
   void copy_stream(Descriptor& from, TaskLogWriter& to, int rank);
+  void attend_shells();
+  void end_shells();
   void obey_commands();
   void take_up_commands();
   std::optional<CheckpointAck> look_for_ack();
@@ -117,6 +120,7 @@ class Supervisor {
   void keep_time_limit();
   void keep_lease();
   void keep_directory();
+  void keep_terminal();
   void keep_grace();
 
   void stop(ExitReason reason, std::int64_t grace_ms, const std::string& message);
@@ -148,6 +152,7 @@ class Supervisor {
   std::uint64_t checkpoints_reported_ = 0;
   std::uint64_t bad_acks_told_ = 0;
 
+  ShellDesk shells_;
   std::vector<Rank> ranks_;
   std::int64_t started_ms_ = 0;
   std::optional<std::size_t> deciding_rank_;  // the first that failed, else the last that ended
@@ -176,6 +181,7 @@ Supervisor::Supervisor(std::string task_dir, LaunchRecord record)
       errors_(launch_.log_dir, LogStream::kStderr, launch_.max_log_bytes, launch_.log_segments,
               static_cast<int>(launch_.rank_env.size())),
       checkpoints_(launch_.checkpoint_dir, launch_.key.attempt, own_uid_of(launch_)),
+      shells_(task_dir_),
       lease_seen_ms_(now_ms()) {
   sigset_t heard;
   ::sigemptyset(&heard);
@@ -192,6 +198,7 @@ int Supervisor::run() {
   make_cgroups();
   make_checkpoint_dir();
   make_view();
+  if (!shells_.problem().empty()) errors_.say(shells_.problem());
   obey_commands();
   if (!cause_) start_ranks();
   if (!cause_) record_started();
@@ -199,6 +206,7 @@ int Supervisor::run() {
   while (is_running()) attend();
   sweep();
   copy_output();
+  end_shells();
   look_at_checkpoint();
   output_.finish();
   errors_.finish();
@@ -251,7 +259,8 @@ void Supervisor::start_ranks() {
   started_ms_ = now_ms();
   const std::size_t count = std::max<std::size_t>(launch_.rank_env.size(), 1);
   for (std::size_t rank = 0; rank < count; ++rank) {
-    auto started = start_rank(launch_, rank, token_, cgroups_, own_oom_score_, view_.mounts.get());
+    auto started = start_rank(launch_, rank, token_, cgroups_, own_oom_score_, view_.mounts.get(),
+                              RankStreams{launch_.terminal, false, {}});
     if (auto* failure = std::get_if<StartFailure>(&started)) {
       start_failure_ = *failure;
       errors_.say(failure->message);
@@ -259,6 +268,7 @@ void Supervisor::start_ranks() {
     }
     ranks_.push_back(std::get<Rank>(std::move(started)));
   }
+  if (launch_.terminal) shells_.has_terminal(ranks_.front().input.get(), started_ms_);
 }
 
 void Supervisor::record_started() {
@@ -274,9 +284,11 @@ void Supervisor::attend() {
   hear_signals();
   copy_output();
   reap();
+  attend_shells();
   obey_commands();
   look_at_checkpoint();
   keep_time_limit();
+  keep_terminal();
   keep_lease();
   keep_directory();
   follow_workers();
@@ -295,9 +307,11 @@ std::int64_t Supervisor::ms_until_next_look() const {
 void Supervisor::wait_for_event(std::int64_t timeout_ms) {
   std::vector<pollfd> waited{{signals_.get(), POLLIN, 0}, {notify_pipe_.get(), POLLIN, 0}};
   for (const auto& rank : ranks_) {
-    if (rank.output.is_open()) waited.push_back({rank.output.get(), POLLIN, 0});
+    if (rank.output.is_open() && (!launch_.terminal || shells_.takes_output()))
+      waited.push_back({rank.output.get(), POLLIN, 0});
     if (rank.errors.is_open()) waited.push_back({rank.errors.get(), POLLIN, 0});
   }
+  shells_.add_waited(waited);
   ::poll(waited.data(), waited.size(), static_cast<int>(timeout_ms));
 }
 
@@ -312,6 +326,7 @@ void Supervisor::hear_signals() {
 void Supervisor::reap() {
   int status = 0;
   for (pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL); pid > 0; pid = ::waitpid(-1, &status, WNOHANG | __WALL)) {
+    if (shells_.reaped(pid, status)) continue;
     for (std::size_t index = 0; index < ranks_.size(); ++index) {
       if (ranks_[index].process.pid != pid || ranks_[index].ended) continue;
       ranks_[index].ended = true;
@@ -343,11 +358,31 @@ void Supervisor::copy_output() {
 void Supervisor::copy_stream(Descriptor& from, TaskLogWriter& to, int rank) {
   char buffer[64 << 10];
   for (int turn = 0; from.is_open() && turn < 16; ++turn) {
-    const ssize_t count = ::read(from.get(), buffer, sizeof buffer);
-    if (count < 0) return;
-    if (count == 0) return from.reset();
+    if (launch_.terminal && !shells_.takes_output()) return;
+    const ssize_t count = ::read(from.get(), buffer, launch_.terminal ? kShellChunkBytes : sizeof buffer);
+    if (count < 0 && errno != EIO) return;
+    if (count <= 0) return from.reset();  // EIO: no process has the terminal any more
     to.write(rank, {buffer, static_cast<std::size_t>(count)});
+    if (launch_.terminal) shells_.show({buffer, static_cast<std::size_t>(count)});
   }
+}
+
+// A shell is started as the first rank is, with another command.
+void Supervisor::attend_shells() {
+  const auto start = [this](const ShellBegin& wanted) -> std::variant<Rank, StartFailure> {
+    if (ranks_.empty() || !is_running()) return StartFailure{kNodeShortCode, "the task does not run now"};
+    TaskLaunch launch = launch_;
+    launch.argv = wanted.command;
+    if (!wanted.term.empty()) launch.env.emplace_back("TERM", wanted.term);
+    return start_rank(launch, 0, token_, cgroups_, own_oom_score_, view_.mounts.get(),
+                      RankStreams{wanted.terminal, wanted.input, wanted.size});
+  };
+  shells_.attend(start, now_ms());
+}
+
+void Supervisor::end_shells() {
+  const Exited exited = describe_exit();
+  shells_.end(exited.signal != 0 ? 128 + exited.signal : exited.code);
 }
 
 void Supervisor::obey_commands() {
@@ -432,6 +467,18 @@ void Supervisor::keep_directory() {
   stop(ExitReason::kKilled, 0, "its run directory was removed");
 }
 
+// Nobody looks after an interactive task whose users have gone.
+void Supervisor::keep_terminal() {
+  if (!launch_.terminal || launch_.detached_ms == 0 || cause_) return;
+  const auto since = shells_.detached_since();
+  if (!since || now_ms() - *since < launch_.detached_ms) return;
+  const std::int64_t ms = launch_.detached_ms;
+  const std::string message = "no terminal was attached for " +
+                              (ms % 1000 == 0 ? document::duration_text(ms / 1000) : std::to_string(ms) + " ms");
+  errors_.say(message);
+  stop(ExitReason::kTimeLimit, launch_.grace_ms, message);
+}
+
 void Supervisor::keep_grace() {
   if (kill_at_ms_ && now_ms() >= *kill_at_ms_) kill_orphans();
 }
@@ -511,6 +558,7 @@ std::vector<ProcessSeen> Supervisor::list_orphans() const {
 }
 
 void Supervisor::kill_orphans() {
+  shells_.note_kill();
   kill_cgroup_members(cgroups_);
   kill_all_below(::getpid());
   for (const auto& process : list_orphans()) signal_process(process, SIGKILL);
@@ -533,6 +581,7 @@ void Supervisor::sweep() {
     hear_signals();
     take_up_commands();
     copy_output();
+    attend_shells();
   }
 }
 

@@ -77,6 +77,9 @@ struct TaskLaunch {
   std::int64_t time_limit_ms = 0;     // run time until stop_signal, then SIGKILL; 0: no limit
   std::int64_t grace_ms = 30'000;     // between stop_signal and SIGKILL, for the time limit and for a failed rank
   int stop_signal = 15;               // SIGTERM
+  // Its one rank has a terminal, which open_shell attaches.
+  bool terminal = false;
+  std::int64_t detached_ms = 0;  // the task is ended when nobody has attached it for so long; 0: never
   // The ranks are launchers, such as torchrun: signals go to the workers that they start (workers.h).
   bool signal_workers = false;
 

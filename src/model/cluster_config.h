@@ -131,6 +131,7 @@ struct QueueConfig {
   std::vector<VolumeConfig> volumes = {};
   std::vector<SecretConfig> secrets = {};
   std::string default_image = {};  // on Kubernetes, of tasks that name none; empty: that of the parent
+  bool no_shell = false;           // no shell is opened in the jobs of the queue and of all below it
   bool operator==(const QueueConfig&) const = default;
   static constexpr auto fields() {
     return field_list(
@@ -145,7 +146,8 @@ struct QueueConfig {
         field_if_set("moved_from", &QueueConfig::moved_from), field_if_set("budget", &QueueConfig::budget),
         field_if_set("admission", &QueueConfig::admission), field_if_set("grant", &QueueConfig::grant),
         field_if_set("returns", &QueueConfig::returns), field_if_set("volumes", &QueueConfig::volumes),
-        field_if_set("secrets", &QueueConfig::secrets), field_if_set("default_image", &QueueConfig::default_image));
+        field_if_set("secrets", &QueueConfig::secrets), field_if_set("default_image", &QueueConfig::default_image),
+        field_if_set("no_shell", &QueueConfig::no_shell));
   }
 };
 
@@ -251,6 +253,7 @@ struct ClusterConfig {
   std::vector<VolumeConfig> volumes = {};     // likewise
   std::vector<SecretConfig> secrets = {};     // likewise
   std::string default_image = {};             // likewise; empty: none
+  bool no_shell = false;                      // likewise: no shell is opened in any job
   bool operator==(const ClusterConfig&) const = default;
   static constexpr auto fields() {
     return field_list(
@@ -259,7 +262,8 @@ struct ClusterConfig {
         field("queues", &ClusterConfig::queues), field("priority_classes", &ClusterConfig::priority_classes),
         field("scheduling", &ClusterConfig::scheduling), field_if_set("roles", &ClusterConfig::roles),
         field_if_set("admission", &ClusterConfig::admission), field_if_set("volumes", &ClusterConfig::volumes),
-        field_if_set("secrets", &ClusterConfig::secrets), field_if_set("default_image", &ClusterConfig::default_image));
+        field_if_set("secrets", &ClusterConfig::secrets), field_if_set("default_image", &ClusterConfig::default_image),
+        field_if_set("no_shell", &ClusterConfig::no_shell));
   }
 };
 

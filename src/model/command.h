@@ -169,6 +169,10 @@ struct NoteDenials {
 struct NoteLogRead {
   LogRead read;
 };
+// Writes down that a shell is opened, or has ended. The caller opens it only once this is durable.
+struct NoteShell {
+  std::variant<ShellOpened, ShellEnded> shell;
+};
 struct NoteSignIns {
   std::vector<SignedIn> sign_ins;
 };
@@ -228,11 +232,12 @@ struct ReportCheckpoint {
   std::int64_t step = 0;
 };
 
-using Command = std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode,
-                             RegisterNode, ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited,
-                             ReportCheckpoint, PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages,
-                             ConfirmClock, CreateToken, RevokeToken, ApplyPrices, CloseMonth, CorrectBill, MarkBudget,
-                             SetQueue, UndoQueueChange, BindRole, BlockSubject, SetRules, NoteDenials, NoteLogRead,
-                             NoteSignIns, ReportQuantities, SignalJob, ReportForeignUse, LiftGpuFence, NoteRestore>;
+using Command =
+    std::variant<ApplyConfig, SubmitJob, CancelJob, HoldJob, PrioritizeJob, CordonNode, FenceNode, RegisterNode,
+                 ReportNodeStatus, ReportGpuHealth, ReportTaskStarted, ReportTaskExited, ReportCheckpoint,
+                 PlanMaintenance, CancelMaintenance, MoveJob, ReportNodeImages, ConfirmClock, CreateToken, RevokeToken,
+                 ApplyPrices, CloseMonth, CorrectBill, MarkBudget, SetQueue, UndoQueueChange, BindRole, BlockSubject,
+                 SetRules, NoteDenials, NoteLogRead, NoteSignIns, ReportQuantities, SignalJob, ReportForeignUse,
+                 LiftGpuFence, NoteRestore, NoteShell>;
 
 }  // namespace berth

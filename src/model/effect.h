@@ -68,6 +68,7 @@ struct StartTask {
   std::vector<TaskSecret> secrets = {};
   std::int64_t shm_mib = 0;       // 0: none stated
   std::string cannot_start = {};  // why it cannot, as its queue no longer has what it mounts; empty: it can
+  bool terminal = false;          // its process has a terminal, which users attach: the job is interactive
   bool signal_workers = false;    // its process is a launcher, such as torchrun: signals are for the workers it starts
 };
 

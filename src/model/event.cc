@@ -31,7 +31,7 @@ std::string_view kind_name(const Event& event) {
                                        "rules-set",           "access-denied",        "log-read",
                                        "signed-in",           "quantity-reported",    "job-signalled",
                                        "foreign-use-changed", "node-removed",         "log-restored",
-                                       "node-blamed"});
+                                       "node-blamed",         "shell-opened",         "shell-ended"});
   static_assert(kNames.size() == std::variant_size_v<Event>);
   return kNames[event.index()];
 }

@@ -775,6 +775,40 @@ struct LogRestored {
   static constexpr auto fields() { return field_list(field("next_job", &LogRestored::next_job)); }
 };
 
+// A shell was opened in a task of a job, or the terminal of an interactive job attached. It is written before a process
+// is started; of its command it has the program alone.
+struct ShellOpened {
+  JobId job;
+  std::uint32_t task = 0;
+  std::string queue;
+  std::string owner;  // the user of the job
+  std::string subject;
+  std::string program;  // the first word of its command; empty: the terminal was attached
+  static constexpr auto fields() {
+    return field_list(field("job", &ShellOpened::job), field("task", &ShellOpened::task),
+                      field("queue", &ShellOpened::queue), field("owner", &ShellOpened::owner),
+                      field("subject", &ShellOpened::subject), field("program", &ShellOpened::program));
+  }
+};
+
+// A shell that was opened has ended, or its client has gone. Its request is that of the event before.
+struct ShellEnded {
+  JobId job;
+  std::uint32_t task = 0;
+  std::string queue;
+  std::string owner;
+  std::string subject;
+  std::string program;
+  std::optional<std::int32_t> code;  // its exit code; absent: it is not known, and `message` says why
+  std::string message = {};
+  static constexpr auto fields() {
+    return field_list(field("job", &ShellEnded::job), field("task", &ShellEnded::task),
+                      field("queue", &ShellEnded::queue), field("owner", &ShellEnded::owner),
+                      field("subject", &ShellEnded::subject), field("program", &ShellEnded::program),
+                      field("code", &ShellEnded::code), field_if_set("message", &ShellEnded::message));
+  }
+};
+
 using Event =
     std::variant<ClusterConfigured, NodeRegistered, NodeStatusChanged, NodeCordoned, GpuHealthChanged, JobSubmitted,
                  JobHoldChanged, JobPriorityChanged, JobCancelRequested, Nominated, NominationDropped, AttemptStarted,
@@ -784,7 +818,8 @@ using Event =
                  MaintenancePlanned, MaintenanceBegan, MaintenanceEnded, MoveNominated, MoveOrdered, NodeImagesChanged,
                  ClockConfirmed, TokenCreated, TokenRevoked, PricesApplied, MonthClosed, BillCorrected, BudgetMarked,
                  QueueChanged, QueueChangeEnded, RoleBound, SubjectBlocked, RulesSet, AccessDenied, LogRead, SignedIn,
-                 QuantityReported, JobSignalled, ForeignUseChanged, NodeRemoved, LogRestored, NodeBlamed>;
+                 QuantityReported, JobSignalled, ForeignUseChanged, NodeRemoved, LogRestored, NodeBlamed, ShellOpened,
+                 ShellEnded>;
 
 struct EventRecord {
   Seq seq = 0;

@@ -257,7 +257,14 @@ Result<void> check_kind(const JobSpec& spec) {
       if (spec.array_running < 0) return invalid("array.running must be 0 (no limit) or more");
       break;
     case JobKind::kInteractive:
-      return Error{ErrorCode::kUnsupported, "kind 'interactive' is not there yet; use 'berth run' for an attached job"};
+      if (spec.groups.size() != 1 || spec.groups.front().count != 1)
+        return invalid("an interactive job has exactly one task, which has its terminal; leave groups and tasks out");
+      if (spec.groups.front().launch != Launch::kPerTask)
+        return invalid("an interactive job has one process; leave launch out, and start others from its shell");
+      if (spec.retries != 0) return invalid("retries: an interactive job ends with its shell; leave it out");
+      if (spec.checkpoint.on_signal)
+        return invalid("checkpoint: an interactive job ends when it is evicted, and saves nothing; leave it out");
+      break;
   }
   const std::int32_t replicas = spec.kind == JobKind::kService ? spec.groups.front().count : 0;
   if (spec.max_unavailable < 0 || spec.max_unavailable > replicas) {

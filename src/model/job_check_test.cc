@@ -50,6 +50,23 @@ TEST_CASE("each part of a job tells its mistake, with its key first") {
                  "ports: 22000 is reserved for MASTER_PORT of gangs (20000 to 29999); give another one"});
 }
 
+TEST_CASE("an interactive job has one task with one process, and ends with it") {
+  JobSpec spec = sound();
+  spec.kind = JobKind::kInteractive;
+  CHECK(mistakes_of(spec).empty());
+  const auto mistake_of = [&](auto change) {
+    JobSpec wrong = spec;
+    change(wrong);
+    const auto mistakes = mistakes_of(wrong);
+    return mistakes.empty() ? "" : mistakes.front();
+  };
+  CHECK_NE(mistake_of([](JobSpec& one) { one.groups.front().count = 2; }).find("exactly one task"), std::string::npos);
+  CHECK_NE(mistake_of([](JobSpec& one) { one.groups.front().launch = Launch::kPerGpu; }).find("one process"),
+           std::string::npos);
+  CHECK_NE(mistake_of([](JobSpec& one) { one.retries = 1; }).find("retries:"), std::string::npos);
+  CHECK_NE(mistake_of([](JobSpec& one) { one.checkpoint.on_signal = true; }).find("checkpoint:"), std::string::npos);
+}
+
 TEST_CASE("places, directories and amounts of mounts are judged without the queue that has the volumes") {
   JobSpec spec = sound();
   spec.mounts = {{"d", "/proc/x", false}, {"s", "/a", false}, {"s", "/a/b", false}};

@@ -78,6 +78,16 @@ std::string default_image_of(const ClusterConfig& config, std::string_view queue
   return image;
 }
 
+std::optional<std::string> queue_without_shell(const ClusterConfig& config, std::string_view queue) {
+  if (config.no_shell) return "/";
+  std::optional<std::string> found;
+  find_upwards(config, queue, [&](const QueueConfig& one) {
+    if (one.no_shell) found = one.path;
+    return one.no_shell;
+  });
+  return found;
+}
+
 std::string no_such_mount(std::string_view what, std::string_view queue, std::string_view name,
                           const std::vector<std::string_view>& known) {
   std::string text = "queue '" + std::string(queue.substr(0, 200)) + "' has no " + std::string(what) + " '" +

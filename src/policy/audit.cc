@@ -195,6 +195,22 @@ struct AuditWriter {
     entry.object = "user:" + event.owner;
     entry.reason = event.reason;
   }
+  void shell(const std::string& subject, const std::string& queue, JobId job, const std::string& owner) {
+    asked(Verb::kOpenShell, subject);
+    at_queue(queue);
+    entry.job = job;
+    entry.object = "user:" + owner;
+  }
+  void on(const ShellOpened& event) {
+    shell(event.subject, event.queue, event.job, event.owner);
+    set("task " + std::to_string(event.task), event.program.empty() ? "terminal attached" : "opened " + event.program);
+  }
+  void on(const ShellEnded& event) {
+    shell(event.subject, event.queue, event.job, event.owner);
+    const std::string what = event.program.empty() ? "terminal" : event.program;
+    set("task " + std::to_string(event.task),
+        what + (event.code ? " ended with code " + std::to_string(*event.code) : " ended: " + event.message));
+  }
   void on(const SignedIn& event) {
     entry.by = {.subject = event.subject, .proof = event.proof, .address = event.address};
     entry.verb = kSignInVerb;

@@ -1,7 +1,7 @@
 #pragma once
 // The audit: who changed, tried and read what. Each entry is derived from one event of the hash-chained log, so an
-// entry cannot be edited without the log showing it. Pure. An entry has no secrets: no command, environment, label or
-// log line of a job, no token and no digest of one; and its texts are bounded.
+// entry cannot be edited without the log showing it. Pure. An entry has no secrets: no command (of a shell its first
+// word), environment, label or log line of a job, no token and no digest of one; and its texts are bounded.
 
 #include <cstdint>
 #include <optional>

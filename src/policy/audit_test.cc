@@ -93,6 +93,14 @@ TEST_CASE("each change that was asked for is an entry with verb, queue, object a
   CHECK_EQ(said(RulesSet{"research", {rule}, "u"}), "manage-rules research rules:small");
   CHECK_EQ(said(LogRead{JobId(4), "research", "ada", "user:ops", "why not"}), "break-glass research job4 user:ada");
   CHECK_EQ(said(LogRead{JobId(4), "research", "ada", "user:lea"}), "read-log research job4 user:ada");
+  CHECK_EQ(said(ShellOpened{JobId(4), 1, "research", "ada", "user:lea", "bash"}),
+           "open-shell research job4 user:ada task 1:opened bash");
+  CHECK_EQ(said(ShellOpened{JobId(4), 0, "research", "ada", "user:ada", ""}),
+           "open-shell research job4 user:ada task 0:terminal attached");
+  CHECK_EQ(said(ShellEnded{JobId(4), 1, "research", "ada", "user:lea", "bash", 3, {}}),
+           "open-shell research job4 user:ada task 1:bash ended with code 3");
+  CHECK_EQ(said(ShellEnded{JobId(4), 0, "research", "ada", "user:ada", "", std::nullopt, "its client went away"}),
+           "open-shell research job4 user:ada task 0:terminal ended: its client went away");
   CHECK_EQ(said(SignedIn{"user:corp:ada", "issuer", "10.2.0.7"}, {}), "sign-in /");
 }
 

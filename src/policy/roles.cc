@@ -45,6 +45,7 @@ constexpr std::array<Row, EnumNames<Verb>::kNames.size()> kTable{{
     {Verb::kManageRoles,      {kNo, kNo, kAll, kAll, kNo, kNo, kNo, kAll, kNo}},
     {Verb::kSeeAudit,         {kNo, kNo, kNo, kAll, kNo, kAll, kNo, kAll, kNo}},
     {Verb::kBreakGlass,       {kNo, kNo, kNo, kNo, kNo, kNo, kAll, kAll, kNo}},
+    {Verb::kOpenShell,        {kNo, kOwn, kOwn, kOwn, kNo, kNo, kNo, kAll, kNo}},
 }};
 // clang-format on
 

@@ -36,6 +36,7 @@ enum class Verb : std::uint8_t {
   kManageRoles,       // grant and revoke roles, as far as may_grant() goes
   kSeeAudit,          // who changed, tried and read what, of the queue and those below
   kBreakGlass,        // read the log of a job that the role does not cover; the reason is kept and shown to its owner
+  kOpenShell,         // run commands in its tasks as its user, and attach its terminal
 };
 
 // On which objects of its queue and the queues below a role has a verb.
@@ -57,6 +58,6 @@ BERTH_ENUM_NAMES(policy::Verb, "see-queue", "see-job", "read-log", "submit", "st
                  "move-job", "report-checkpoint", "see-usage", "see-nodes", "manage-nodes", "see-config",
                  "change-config", "see-events", "see-server", "see-metrics", "confirm-clock", "manage-tokens",
                  "manage-billing", "report-quantities", "manage-rules", "change-queue", "manage-roles", "see-audit",
-                 "break-glass");
+                 "break-glass", "open-shell");
 BERTH_ENUM_NAMES(policy::Reach, "none", "own", "all");
 }  // namespace berth

@@ -35,7 +35,8 @@ bool changes_nothing_held(const Event& event) {
          std::holds_alternative<RulesSet>(event) || std::holds_alternative<AccessDenied>(event) ||
          std::holds_alternative<LogRead>(event) || std::holds_alternative<SignedIn>(event) ||
          std::holds_alternative<QuantityReported>(event) || std::holds_alternative<JobSignalled>(event) ||
-         std::holds_alternative<LogRestored>(event) || std::holds_alternative<NodeBlamed>(event);
+         std::holds_alternative<LogRestored>(event) || std::holds_alternative<NodeBlamed>(event) ||
+         std::holds_alternative<ShellOpened>(event) || std::holds_alternative<ShellEnded>(event);
 }
 
 // Returns true if the event adds possible victims although nothing is released.

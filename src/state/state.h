@@ -471,6 +471,8 @@ class State {
   void on(const LogRead& event);
   void on(const SignedIn&) {}
   void on(const JobSignalled&) {}
+  void on(const ShellOpened&) {}
+  void on(const ShellEnded&) {}
   void on(const PricesApplied& event);
   void on(const MonthClosed& event);
   void on(const BillCorrected& event);

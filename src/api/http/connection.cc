@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "api/http/dispatch.h"
+#include "api/http/relay.h"
 #include "api/http/screen.h"
 #include "api/http/stream_queue.h"
 #include "api/http/transport.h"
@@ -94,6 +95,7 @@ class Exchange : public AnswerSlot {
   bool claimed() const { return claimed_; }
   bool answer(Response response) override;
   std::shared_ptr<StreamSink> answer_with_stream(StreamFormat format) override;
+  bool answer_with_relay(RelayOffer offer) override;
 
  private:
   std::shared_ptr<IoQueue> posted_;  // outlives the server for as long as a late answer may come
@@ -126,6 +128,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   void deliver(Response response);
   void begin_stream(std::shared_ptr<StreamQueue> queue, StreamFormat format);
   void pump_stream();
+  void begin_relay(RelayOffer offer);
 
  private:
   enum class State : std::uint8_t {
@@ -137,6 +140,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
     kHandling,
     kWriting,
     kStreaming,
+    kRelaying,  // the transport is the relay's
     kLingering,
     kClosed
   };
@@ -219,6 +223,7 @@ class HttpConnection : public Connection, public std::enable_shared_from_this<Ht
   bool head_only_ = false;
   bool http_1_0_ = false;
 
+  std::shared_ptr<Relay> relay_;
   std::shared_ptr<StreamQueue> queue_;
   StreamFormat stream_format_ = StreamFormat::kServerSentEvents;
   bool stream_writing_ = false;
@@ -260,6 +265,20 @@ std::shared_ptr<StreamSink> Exchange::answer_with_stream(StreamFormat format) {
     }
   });
   return queue;
+}
+
+bool Exchange::answer_with_relay(RelayOffer offer) {
+  if (!claim()) return false;
+  const bool is_full = ++site_->streams > site_->options.limits.streams;
+  if (is_full) --site_->streams;
+  posted_->dispatch([connection = connection_, site = site_, is_full, offer = std::move(offer)]() mutable {
+    const auto alive = connection.lock();
+    if (alive && !is_full) return alive->begin_relay(std::move(offer));
+    if (offer.ended) offer.ended({});
+    if (!is_full) --site->streams;
+    if (alive) alive->deliver(problem({ErrorCode::kUnavailable, "this server has as many open streams as it allows"}));
+  });
+  return true;
 }
 
 // --- The plumbing: one read, one write or one wait at a time.
@@ -569,6 +588,10 @@ void HttpConnection::answer_unread(Response response) {
 
 void HttpConnection::tick(Clock::time_point now) {
   if (state_ == State::kStreaming) tick_stream(now);
+  if (state_ == State::kRelaying) {
+    if (lost_access()) return close();
+    return relay_->tick(now);
+  }
   if (now >= deadline_) deadline_passed();
 }
 
@@ -588,6 +611,7 @@ void HttpConnection::deadline_passed() {
     case State::kIdle:
     case State::kWriting:
     case State::kStreaming:
+    case State::kRelaying:
     case State::kLingering:
       return close();
     case State::kClosed:
@@ -598,6 +622,7 @@ void HttpConnection::deadline_passed() {
 void HttpConnection::drain() {
   if (state_ == State::kIdle || state_ == State::kOpening) return close();
   if (state_ == State::kStreaming) queue_->close();
+  if (state_ == State::kRelaying) relay_->end(kCloseGoingAway, "the server is stopping");
 }
 
 // A socket closed with bytes unread is reset, and a reset may overtake the answer. So the answer is followed by an end
@@ -626,7 +651,11 @@ void HttpConnection::close() {
   if (closed()) return;
   state_ = State::kClosed;
   if (exchange_ != nullptr) exchange_->claim();
-  transport_->close();
+  if (transport_ != nullptr) transport_->close();
+  if (relay_ != nullptr) {
+    relay_->close();
+    --site_->streams;
+  }
   site_->connection_closed();
   if (queue_ != nullptr) queue_->reader_gone();
 }
@@ -705,6 +734,27 @@ void HttpConnection::end_stream() {
   if (http_1_0_) return linger();
   stream_ending_ = true;
   write_stream(std::string(kLastChunk));
+}
+
+// --- WebSockets.
+
+void HttpConnection::begin_relay(RelayOffer offer) {
+  const int own = ::fcntl(*offer.stream, F_DUPFD_CLOEXEC, 0);
+  auto stream = own < 0 ? nullptr : make_transport(*io_, own, AF_UNIX, nullptr);
+  if (state_ != State::kHandling || site_->stopping || stream == nullptr) {
+    if (stream != nullptr) stream->close();
+    if (offer.ended) offer.ended({});
+    --site_->streams;
+    return deliver(problem({ErrorCode::kUnavailable, "the connection cannot be upgraded now; try again"}));
+  }
+  keep_alive_ = false;
+  state_ = State::kRelaying;
+  deadline_ = Clock::time_point::max();
+  relay_ = std::make_shared<Relay>(std::move(transport_), std::move(stream), std::exchange(in_, {}), std::move(offer),
+                                   site_->options.timeouts.heartbeat, [connection = weak_from_this()] {
+                                     if (const auto alive = connection.lock()) alive->close();
+                                   });
+  relay_->begin();
 }
 
 // Nothing is expected from a watcher but its end. Waiting instead of reading keeps no buffer for a thousand of them.

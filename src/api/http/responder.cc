@@ -16,6 +16,8 @@ Responder::Responder(std::shared_ptr<AnswerSlot> slot) : guard_(std::make_shared
 
 bool Responder::send(Response response) const { return guard_->slot->answer(std::move(response)); }
 
+bool Responder::relay(RelayOffer offer) const { return guard_->slot->answer_with_relay(std::move(offer)); }
+
 Stream Responder::stream(StreamFormat format) const { return {guard_->slot->answer_with_stream(format), format}; }
 
 }  // namespace berth::http

@@ -7,6 +7,7 @@
 
 #include "api/http/message.h"
 #include "api/http/problem.h"
+#include "api/http/relay_offer.h"
 #include "api/http/stream.h"
 
 namespace berth::http {
@@ -17,6 +18,7 @@ class AnswerSlot {
   virtual ~AnswerSlot() = default;
   virtual bool answer(Response response) = 0;
   virtual std::shared_ptr<StreamSink> answer_with_stream(StreamFormat format) = 0;  // null if already answered
+  virtual bool answer_with_relay(RelayOffer offer) = 0;  // false if already answered; then nothing of it is kept
 };
 
 class Responder {
@@ -27,6 +29,8 @@ class Responder {
   bool fail(const Error& error) const { return send(problem(error)); }
   // Answers 200 and goes on as a stream; a stream that is not open() if the request was answered before.
   Stream stream(StreamFormat format) const;
+  // Answers 101 and joins the WebSocket of the client to a stream.
+  bool relay(RelayOffer offer) const;
 
  private:
   struct Guard;  // answers 500 when the last copy of the Responder goes unanswered

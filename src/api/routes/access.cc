@@ -97,6 +97,8 @@ constexpr std::array kRules{
     Rule{"getJob", On::kJob, Verb::kSeeJob},
     Rule{"explainJob", On::kJob, Verb::kSeeJob},
     Rule{"getJobLog", On::kJob, Verb::kReadLog},
+    Rule{"openShell", On::kJob, Verb::kOpenShell},
+    Rule{"attachTerminal", On::kJob, Verb::kOpenShell},
     Rule{"cancelJob", On::kJob, Verb::kStopJob},
     Rule{"signalJob", On::kJob, Verb::kStopJob},
     Rule{"holdJob", On::kJob, Verb::kHoldJob},

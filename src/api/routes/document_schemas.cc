@@ -288,6 +288,7 @@ Schema queue_settings() {
               {"volumes?", volumes()},
               {"secrets?", secret_references()},
               {"default_image?", text("On Kubernetes: the image of tasks that name none; the parent's if absent.")},
+              {"shell?", boolean("False: no shell is opened in the jobs below it. True if absent, unless above it.")},
               {"max_jobs_per_user?", integer("Jobs of one user that run below it, at most.", 0, kMost32)},
               {"max_gpus_per_user?", amount("GPUs of one user's jobs below it, at most.")},
               {"max_submitted_per_user?", integer("Jobs of one user below it, at most.", 0, kMost32)},
@@ -375,6 +376,7 @@ Schema config() {
                         {"volumes?", volumes()},
                         {"secrets?", secret_references()},
                         {"default_image?", text("On Kubernetes: the image of tasks that name none.")},
+                        {"shell?", boolean("False: no shell is opened in any job. True if absent.")},
                         {"admission?", map("What all jobs have to keep to, by name.", reference("RuleSettings"))},
                         {"roles?", list("Which subject has which role at which queue.", role)}}));
 }

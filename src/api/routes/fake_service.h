@@ -306,6 +306,11 @@ class FakeService : public Service {
     answer(LogPart{begin, end, all.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
                    end == size});
   }
+  void open_shell(const ShellQuery& query, std::function<void(Result<std::shared_ptr<const int>>)> answer) override {
+    shells.push_back(query);
+    if (shell_refusal) return answer(*shell_refusal);
+    answer(std::make_shared<const int>(-1));
+  }
   std::string metrics() override {
     ++looks;
     return "# HELP berth_cycles_total Cycles.\n# TYPE berth_cycles_total counter\nberth_cycles_total 1\n";
@@ -325,6 +330,8 @@ class FakeService : public Service {
   Timestamp now{1'700'000'000'000};
   std::vector<EventRecord> log;
   std::vector<PastJob> past;
+  std::vector<ShellQuery> shells;
+  std::optional<Error> shell_refusal;
   std::vector<AccessDenied> denials;
   std::map<std::uint64_t, Watcher> watchers;
   Seq archived_below = 0;
@@ -397,10 +404,17 @@ class RecordedAnswer : public http::AnswerSlot {
     stream = std::make_shared<RecordedStream>();
     return stream;
   }
+  bool answer_with_relay(http::RelayOffer offer) override {
+    if (answered) return false;
+    answered = true;
+    relay = std::move(offer);
+    return true;
+  }
 
   bool answered = false;
   http::Response response;
   std::shared_ptr<RecordedStream> stream;
+  std::optional<http::RelayOffer> relay;
 };
 
 struct Ask {

@@ -11,6 +11,7 @@ void add_metrics_routes(http::Router& router, Service& service);
 void add_config_routes(http::Router& router, Service& service);
 void add_job_routes(http::Router& router, Service& service);
 void add_job_log_routes(http::Router& router, Service& service);
+void add_shell_routes(http::Router& router, Service& service);
 void add_queue_routes(http::Router& router, Service& service);
 void add_queue_change_routes(http::Router& router, Service& service);
 void add_role_routes(http::Router& router, Service& service);

@@ -46,6 +46,7 @@ http::Router make_router(Service& service) {
   add_job_routes(router, service);
   add_forecast_routes(router, service);
   add_job_log_routes(router, service);
+  add_shell_routes(router, service);
   add_queue_routes(router, service);
   add_queue_change_routes(router, service);
   add_role_routes(router, service);

@@ -534,7 +534,7 @@ TEST_CASE("a refused submission says what is wrong, changes nothing, and is a pr
       {R"({"queue":"a","command":["x"]} trailing)", 400},
       {R"({"queue":"nowhere","command":["x"]})", 400},
       {R"({"queue":"b","command":["x"]})", 400},
-      {R"({"queue":"a","kind":"interactive","command":["x"]})", 422},
+      {R"({"queue":"a","kind":"interactive","command":["x"],"tasks":2})", 400},
       {R"([])", 400},
       {"\xef\xbb\xbf{}", 400},
       {"\xff", 400},

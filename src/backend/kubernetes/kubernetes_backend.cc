@@ -119,7 +119,21 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     http_.wake();
   }
 
-  Result<void> check(const JobSpec& job) const override { return kube::check_own_job(job, options_.cluster.own); }
+  Result<void> check(const JobSpec& job) const override {
+    if (job.kind == JobKind::kInteractive)
+      return Error{
+          ErrorCode::kUnsupported,
+          "interactive jobs need tasks on a machine of the server; on Kubernetes, submit a gang and open a shell "
+          "in its pod with kubectl exec"};
+    return kube::check_own_job(job, options_.cluster.own);
+  }
+
+  void open_shell(const ShellQuery& /*query*/, ShellAnswer answer) override {
+    answer(
+        Error{ErrorCode::kUnsupported,
+              "this server opens no shells in pods: it has no right to (pods/exec). Use kubectl exec, if the cluster "
+              "allows it to you"});
+  }
 
   void show_queues(std::vector<QueueSummary> queues) override {
     {

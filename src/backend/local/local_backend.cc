@@ -165,6 +165,18 @@ class LocalBackend final : public Backend {
     answer(read_local_log(options_.data_dir, options_.output_kept, query));
   }
 
+  void open_shell(const ShellQuery& query, ShellAnswer answer) override {
+    auto opened = executor_->open_shell(executor_key(query.task), query.begin);
+    if (!opened) return answer(opened.error());
+    struct Kept {
+      executor::Descriptor descriptor;
+      int number;
+    };
+    const int number = opened->get();
+    const auto kept = std::make_shared<Kept>(Kept{std::move(*opened), number});
+    answer(ShellStream(kept, &kept->number));
+  }
+
   void stop() override {
     if (!thread_.joinable()) return;
     stopping_ = true;
@@ -439,6 +451,8 @@ class LocalBackend final : public Backend {
     launch.grace_ms = start.grace_ms;
     launch.stop_signal = start.stop_signal;
     launch.signal_workers = start.signal_workers;
+    launch.terminal = start.terminal;
+    launch.detached_ms = options_.detached_ms;
     launch.log_dir = log_dir(options_.data_dir, key.job, key.attempt, key.task);
     launch.max_log_bytes = options_.max_log_bytes;
     if (start.speaks && saves_in_volume(start))

@@ -31,9 +31,10 @@ struct LocalOptions {
   // The identity of the server, if no other server of this machine can have it (executor.h).
   std::string server = {};
   std::int64_t max_log_bytes = 64 << 20;
-  std::string log = {};     // the identity of the server's log: directories of jobs in volumes bear its mark
-  TaskUsers users;          // as what user tasks run
-  std::string output_kept;  // how long output of a finished job is kept, in words
+  std::string log = {};                // the identity of the server's log: directories of jobs in volumes bear its mark
+  TaskUsers users;                     // as what user tasks run
+  std::int64_t detached_ms = 600'000;  // an interactive task ends when nobody has attached its terminal for so long
+  std::string output_kept;             // how long output of a finished job is kept, in words
   // Asks the driver about a GPU by its UUID (gpu_check.h). Null: the GPUs are simulated, or tasks start unchecked.
   std::function<GpuLook(const std::string&)> look_at_gpu = {};
   std::int64_t gpu_patience_ms = 10'000;  // how long a check of GPUs lasts at most

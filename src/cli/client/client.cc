@@ -18,6 +18,7 @@
 #include "cli/client/plain_http.h"
 #include "cli/client/server_user.h"
 #include "cli/client/tls_failure.h"
+#include "cli/client/web_socket_link.h"
 
 namespace berth::client {
 namespace {
@@ -384,6 +385,75 @@ Result<void> Client::stream(std::string_view path, const StreamOptions& options,
     if (options.stopped && options.stopped()) return {};
     backoff = std::min(backoff * 2, kLongestBackoff);
   }
+}
+
+namespace {
+
+std::string text_of_curl(CURL* handle, CURLINFO what) {
+  char* text = nullptr;
+  return curl_easy_getinfo(handle, what, &text) == CURLE_OK && text != nullptr ? text : "";
+}
+
+std::uint16_t port_of_curl(CURL* handle, CURLINFO what) {
+  long port = 0;
+  curl_easy_getinfo(handle, what, &port);
+  return static_cast<std::uint16_t>(port);
+}
+
+// "berth.example:6380" of "https://berth.example:6380/x"
+std::string authority_of(const std::string& base_url) {
+  const std::size_t scheme = base_url.find("://");
+  const std::size_t from = scheme == std::string::npos ? 0 : scheme + 3;
+  return base_url.substr(from, base_url.find('/', from) - from);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WebSocketLink>> Client::open_web_socket(const std::string& path, std::string_view protocol,
+                                                               std::size_t limit) const {
+  const auto connection = std::make_shared<Connection>(connection_->options);
+  connection->prepare(path);
+  connection->set(CURLOPT_CONNECT_ONLY, 1L);
+  connection->set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  CURL* handle = connection->handle;
+  const CURLcode code = curl_easy_perform(handle);
+  if (code != CURLE_OK) return connection->failure(code, "GET", connection->options.connect_timeout);
+  if (connection->asks_who_listens) {
+    const ConnectionEnds ends{text_of_curl(handle, CURLINFO_PRIMARY_IP), port_of_curl(handle, CURLINFO_PRIMARY_PORT),
+                              text_of_curl(handle, CURLINFO_LOCAL_IP), port_of_curl(handle, CURLINFO_LOCAL_PORT)};
+    if (const auto stranger = find_stranger(ends, connection->options.server_users))
+      return connection->distrusts(*stranger);
+  }
+  curl_socket_t socket = CURL_SOCKET_BAD;
+  curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket);
+  ByteLink link;
+  link.descriptor = socket;
+  const auto lost = [](CURLcode why) {
+    return Error{ErrorCode::kUnavailable,
+                 std::string("the connection to the server was lost: ") + curl_easy_strerror(why)};
+  };
+  link.send = [connection, lost](std::string_view bytes) -> Result<std::size_t> {
+    std::size_t count = 0;
+    const CURLcode sent = curl_easy_send(connection->handle, bytes.data(), bytes.size(), &count);
+    if (sent == CURLE_AGAIN) return std::size_t{0};
+    if (sent != CURLE_OK) return lost(sent);
+    return count;
+  };
+  link.receive = [connection, lost](char* to, std::size_t at_most) -> Result<std::size_t> {
+    std::size_t count = 0;
+    const CURLcode received = curl_easy_recv(connection->handle, to, at_most, &count);
+    if (received == CURLE_AGAIN) return std::size_t{0};
+    if (received != CURLE_OK) return lost(received);
+    if (count == 0) return Error{ErrorCode::kUnavailable, "the connection to the server was lost"};
+    return count;
+  };
+  auto opened = std::make_unique<WebSocketLink>(std::move(link), limit);
+  std::vector<std::string> lines{
+      "Host: " + (connection->socket.empty() ? authority_of(connection->options.base_url) : "localhost")};
+  if (!connection->options.token.empty()) lines.push_back("Authorization: Bearer " + connection->options.token);
+  if (auto upgraded = opened->upgrade(path, lines, protocol, connection->options.timeout); !upgraded)
+    return upgraded.error();
+  return opened;
 }
 
 Error error_of(const Reply& reply) {

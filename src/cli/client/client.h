@@ -62,6 +62,8 @@ struct StreamOptions {
   std::function<bool()> stopped = {};            // asked about once a second, events or not; true ends the stream
 };
 
+class WebSocketLink;
+
 class Client {
  public:
   explicit Client(ClientOptions options);
@@ -83,6 +85,11 @@ class Client {
   // for good (error). A status other than 200 is an error with the server's own words.
   Result<void> stream(std::string_view path, const StreamOptions& options,
                       const std::function<StreamStep(const StreamEvent&)>& on_event);
+
+  // Opens a WebSocket with the subprotocol, on a connection of its own. `limit`: of its messages. A status other than
+  // 101 is an error with the server's own words.
+  Result<std::unique_ptr<WebSocketLink>> open_web_socket(const std::string& path, std::string_view protocol,
+                                                         std::size_t limit) const;
 
  private:
   struct Connection;

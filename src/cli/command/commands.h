@@ -8,6 +8,8 @@ namespace berth::cli {
 
 Result<int> run(const SubmitOptions& options, Session& session);
 Result<int> run(const RunOptions& options, Session& session);
+Result<int> run(const ExecOptions& options, Session& session);
+Result<int> run(const AttachOptions& options, Session& session);
 Result<int> run(const JobsOptions& options, Session& session);
 Result<int> run(const JobViewOptions& options, Session& session);
 Result<int> run(const WhyOptions& options, Session& session);

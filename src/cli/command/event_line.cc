@@ -161,6 +161,21 @@ std::string log_read(const Json& event) {
          (reason.empty() ? "" : " by break-glass: " + reason);
 }
 
+std::string shell_of(const Json& event) {
+  const std::string program = show(event, "program");
+  return (program.empty() ? "terminal" : "shell (" + program + ")") + " in " + job(event) + " task " +
+         show(event, "task") + " of " + show(event, "owner");
+}
+
+std::string shell_opened(const Json& event) {
+  return shell_of(event) + (show(event, "program").empty() ? " attached by " : " opened by ") + show(event, "subject");
+}
+
+std::string shell_ended(const Json& event) {
+  const std::string message = show(event, "message");
+  return shell_of(event) + " ended" + (has(event, "code") ? ", code " + show(event, "code") : "") + colon(message);
+}
+
 std::string ended(const Json& event) { return show(event, "outcome") + code(event) + colon(show(event, "message")); }
 
 struct Telling {
@@ -225,6 +240,8 @@ constexpr std::array kTellings{
               const std::string before = show(e, "before");
               return job(e) + " priority " + (before.empty() ? "" : before + " -> ") + show(e, "priority") + by(e);
             }},
+    Telling{"shell-opened", &shell_opened},
+    Telling{"shell-ended", &shell_ended},
     Telling{"job-signalled", [](const Json& e) { return job(e) + " sent signal " + show(e, "signal") + by(e); }},
     Telling{"job-cancel-requested", [](const Json& e) { return job(e) + " to be cancelled" + by(e); }},
     Telling{"nominated", &nominated},

@@ -1,15 +1,21 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "cli/command/commands.h"
+#include "cli/command/interactive.h"
 #include "cli/command/job_words.h"
 #include "cli/command/log_reader.h"
 #include "cli/command/submit_job.h"
 #include "cli/exit_code.h"
+#include "cli/job_flags.h"
 #include "cli/printable.h"
 
 namespace berth::cli {
@@ -49,9 +55,12 @@ class Attached {
 
   // Follows the job to its end; its exit code.
   Result<int> follow();
+  // Waits until the job has a terminal and attaches it; the exit code of the job.
+  Result<int> attach();
 
  private:
-  Result<bool> step();  // false when the job is over and all is shown
+  Result<std::optional<int>> try_to_attach();  // nothing: not yet
+  Result<bool> step();                         // false when the job is over and all is shown
   void say(const std::string& what) {
     if (!quiet_) session_.err << "berth: " << printable(what) << "\n" << std::flush;
   }
@@ -72,6 +81,7 @@ class Attached {
   bool prefixed_ = false;
   std::string said_;
   int heeded_ = 0;
+  int refused_ = 0;  // times that the terminal was not there yet
   bool signalled_ = false;
   bool cancelled_ = false;
 };
@@ -237,10 +247,66 @@ Result<int> Attached::follow() {
   }
 }
 
+Result<std::optional<int>> Attached::try_to_attach() {
+  const auto job = get(session_, "/v1/jobs/" + id_);
+  if (!job) return job.error();
+  job_ = *job;
+  say_state(job_);
+  const std::string phase = show(job_, "phase");
+  if (phase == "finished") return std::optional(exit_code_of_job(job_));
+  if (phase == "pending") return std::optional<int>();
+  const auto code = attach_terminal(id_, session_);
+  if (code) return std::optional(*code);
+  // Its process has not reported itself, or it has just ended: the next look says which.
+  if (code.error().code == ErrorCode::kConflict && phase == "running" && ++refused_ < kMostSilentPollsOfRun)
+    return std::optional<int>();
+  return code.error();
+}
+
+Result<int> Attached::attach() {
+  while (true) {
+    if (interrupts > 0) {
+      say("cancelling job " + id_);
+      const auto cancelled = answer_of(session_.server.del("/v1/jobs/" + id_));
+      if (!cancelled && cancelled.error().code == ErrorCode::kUnavailable) return cancelled.error();
+      return kInterrupted;
+    }
+    const auto code = try_to_attach();
+    if (!code) return code.error();
+    if (*code) return **code;
+    std::this_thread::sleep_for(kPollPause);
+  }
+}
+
+// An interactive job of the flags.
+Result<void> make_interactive(JobOptions& job) {
+  if (::isatty(STDIN_FILENO) != 1) return invalid("-it needs a terminal as standard input; leave it out");
+  const char* term = std::getenv("TERM");
+  for (std::size_t i = 0; i < job_flags().size(); ++i) {
+    if (job_flags()[i].flag == "--env" && term != nullptr)
+      job.values[i].insert(job.values[i].begin(), std::string("TERM=") + term);
+    if (job_flags()[i].flag != "--kind") continue;
+    if (!job.values[i].empty() && job.values[i].back() != "interactive")
+      return invalid("-it makes an interactive job; leave --kind " + job.values[i].back() + " out");
+    job.values[i] = {"interactive"};
+  }
+  return {};
+}
+
+Result<int> run_interactive(RunOptions options, Session& session) {
+  if (auto ok = make_interactive(options.job); !ok) return ok.error();
+  const auto answer = submit_job(options.job, session);
+  if (!answer) return answer.error();
+  const std::string id = show(*answer, "id");
+  if (!options.quiet) session.err << "berth: job " << id << " submitted\n" << std::flush;
+  return Attached(id, options.quiet, session).attach();
+}
+
 }  // namespace
 
 Result<int> run(const RunOptions& options, Session& session) {
   catch_interrupts();
+  if (options.terminal) return run_interactive(options, session);
   const auto answer = submit_job(options.job, session);
   if (!answer) return answer.error();
   const std::string id = show(*answer, "id");

@@ -201,7 +201,7 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
       {"quues: {}\n", "cluster.yaml:1:1: there is no key 'quues'; did you mean 'queues'?"},
       {"zzz: {}\n",
        "cluster.yaml:1:1: there is no key 'zzz'; known are cluster, gpu_models, pools, topology, "
-       "priority_classes, queues, scheduling, roles, admission, volumes, secrets, default_image"},
+       "priority_classes, queues, scheduling, roles, admission, volumes, secrets, default_image, shell"},
       {"cluster: [a]\n", "cluster.yaml:1:10: cluster: this is a list; give a string"},
       {"cluster: ../x\n",
        "cluster.yaml:1:10: cluster: '../x' is not a name; use 1-63 letters, digits, '-', '_' or "
@@ -247,7 +247,7 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "weight, "
        "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
        "attained_service, guarantee_decay, eviction, budget, grant, admission, volumes, secrets, default_image, "
-       "queues"},
+       "shell, queues"},
       {"queues: {a: {grant: {gpu_hours: 5, from: 2026-12-01, until: 2026-11-01}}}\n",
        "cluster.yaml:1:61: queue 'a'.grant.until: 2026-11-01T00:00:00.000Z lies not after from; a grant ends after it "
        "begins"},
@@ -284,7 +284,7 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "weight, "
        "trust_domain, policy, max_jobs_per_user, max_gpus_per_user, max_submitted_per_user, "
        "attained_service, guarantee_decay, eviction, budget, grant, admission, volumes, secrets, default_image, "
-       "queues"},
+       "shell, queues"},
       {"pools: [{name: a, apart: node}]\n", "cluster.yaml:1:19: pools[0]: 'apart' is now 'trust_domain_isolation'"},
       {"scheduling: {holds: 1}\n", "cluster.yaml:1:14: scheduling: 'holds' is now 'backfill_reservations'"},
       {"scheduling: {hold_after: 1d}\n", "cluster.yaml:1:14: scheduling: 'hold_after' is now 'backfill_after'"},

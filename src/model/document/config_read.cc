@@ -80,6 +80,7 @@ class ConfigReader {
            places_.note("default_image", value.node().at);
            config_.default_image = value.string();
          }},
+        {"shell", [this](const Value& value) { config_.no_shell = !value.boolean(); }},
     });
     // A key at the top that is not known may be one of the parts, mistyped.
     const auto& mistakes = document.reading().mistakes();
@@ -280,6 +281,7 @@ class ConfigReader {
              places_.note("queue '" + queue.path + "'.default_image", v.node().at);
              queue.default_image = v.string();
            }},
+          {"shell", [&](const Value& v) { queue.no_shell = !v.boolean(); }},
           {"queues", [&](const Value& v) { below = &v.node(); }},
       });
     }

@@ -90,6 +90,7 @@ Node queue_node(const QueueConfig& queue, Defaults defaults) {
   if (!queue.volumes.empty()) map.set("volumes", volumes_node(queue.volumes));
   if (!queue.secrets.empty()) map.set("secrets", secret_references_node(queue.secrets));
   if (!queue.default_image.empty()) map.set("default_image", string_node(queue.default_image));
+  if (queue.no_shell) map.set("shell", plain_node("false"));
   return map;
 }
 
@@ -286,6 +287,7 @@ Lines lines_of(const ClusterConfig& config) {
   if (!config.volumes.empty()) flatten(volumes_node(config.volumes), "volumes", lines);
   if (!config.secrets.empty()) flatten(secret_references_node(config.secrets), "secrets", lines);
   if (!config.default_image.empty()) lines["default_image"] = leaf_text(string_node(config.default_image));
+  if (config.no_shell) lines["shell"] = "false";
   for (const RoleBinding& binding : config.roles) {
     lines["roles." + binding.subject + "." + std::string(name_of(binding.role)) + " at " +
           (binding.queue.empty() ? "the root" : binding.queue)] = "true";
@@ -309,6 +311,7 @@ Node config_node(const ClusterConfig& config) {
   if (!config.volumes.empty()) document.set("volumes", volumes_node(config.volumes));
   if (!config.secrets.empty()) document.set("secrets", secret_references_node(config.secrets));
   if (!config.default_image.empty()) document.set("default_image", string_node(config.default_image));
+  if (config.no_shell) document.set("shell", plain_node("false"));
   if (!config.roles.empty()) document.set("roles", roles_node(config));
   return document;
 }

@@ -51,6 +51,18 @@ std::string job_refusal(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("a queue without shells closes all below it, and the top closes all") {
+  const ClusterConfig config = config_of("queues: {vault: {shell: false, queues: {deep: {shell: true}}}, open: {}}");
+  CHECK_EQ(queue_without_shell(config, "vault/deep"), "vault");
+  CHECK_EQ(queue_without_shell(config, "vault"), "vault");
+  CHECK_FALSE(queue_without_shell(config, "open"));
+  CHECK_EQ(config_to_yaml(config_of(config_to_yaml(config))), config_to_yaml(config));
+  const ClusterConfig closed = config_of("shell: false\nqueues: {open: {}}");
+  CHECK_EQ(queue_without_shell(closed, "open"), "/");
+  CHECK_EQ(config_of(config_to_yaml(closed)), closed);
+  CHECK_NE(refusal("queues: {a: {shell: maybe}}").find("shell: 'maybe'"), std::string::npos);
+}
+
 TEST_CASE("a queue has the volumes, secrets and image of the queues above it, and of one name the nearest") {
   const ClusterConfig config = config_of(kConfig);
   CHECK_EQ(volume_of(config, "research/nlp", "scratch")->source, "nlp-scratch");

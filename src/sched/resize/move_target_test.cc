@@ -167,7 +167,7 @@ TEST_CASE("a session is not moved, and nobody is where nothing looks for places"
   JobSpec spec = FleetFixture::job("team", 1, 4);
   spec.checkpoint.on_signal = true;
   const JobId job = fleet.submit(spec);
-  spec.kind = JobKind::kInteractive;  // no command accepts one yet
+  spec.kind = JobKind::kInteractive;
   control::Batch submission(fleet.state, fleet.now);
   const JobId interactive = fleet.state.next_job_id();
   JobSubmitted submitted;

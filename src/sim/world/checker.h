@@ -310,6 +310,8 @@ class Checker : public Witness {
   void on(const LogRead&) {}
   void on(const SignedIn&) {}
   void on(const JobSignalled&) {}
+  void on(const ShellOpened&) {}
+  void on(const ShellEnded&) {}
   void on(const StartsSought&) { count("starts sought"); }
   void on(const ServiceUpdated& event);
   void on(const GuaranteeChanged& event);
