@@ -26,6 +26,7 @@ struct KubernetesFlags {
   std::string device_resources;     // resources of nodes that count as GPUs besides NVIDIA's, with commas between
   std::string volume_wait = "10m";  // how long a gang waits with its places for volumes that are made for it
   std::string pull_wait = "10m";    // how long a pod keeps its places while its container does not start
+  std::string user_stamps;          // FROM=TO with commas between: users that pods are stamped with; empty: none is believed
   std::int64_t shorter_waits = 1;   // of tests: the waits of a cluster (kube/waits.h) are divided by this
 };
 
