@@ -110,7 +110,7 @@ Result<backend::Credentials> read_credentials(const KubernetesFlags& flags) {
 
 Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
     const KubernetesFlags& flags, std::vector<std::string> levels, backend::Credentials credentials,
-    const std::string& data_dir, const state::State& state, std::function<Timestamp()> now,
+    const std::string& data_dir, const state::State& state, kube::SaveReports saves, std::function<Timestamp()> now,
     std::function<void(const Error&)> end_process) {
   auto labels = read_topology_labels(flags.topology_labels);
   if (!labels) return labels.error();
@@ -134,6 +134,7 @@ Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
   auto own = backend::read_job_namespace(flags.job_namespace);
   if (!own) return own.error();
   options.cluster.own = std::move(*own);
+  options.cluster.own.saves = std::move(saves);
   for (const state::NodeState& node : state.nodes()) {
     if (node.removed || state.removals().contains(node.id)) continue;
     options.cluster.nodes.push_back({node.spec.name, node.spec.machine, node.status == NodeStatus::kLost});

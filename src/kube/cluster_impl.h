@@ -333,6 +333,8 @@ class Cluster::Impl {
   void create(const TaskKey& key, Task& task);
   void create_answered(const TaskKey& key, Task& task, int status, std::string_view body);
   void made(const TaskKey& key, Task& task, const std::string& uid);
+  void send_parts(const TaskKey& key, const Task& task);
+  void send_save_token(const TaskKey& key, const Task& task);
   void send_service(const TaskKey& key, const Task& task);
   void serve_answered(const TaskKey& key, int status, std::string_view body);
   void serve_again();
@@ -391,7 +393,7 @@ class Cluster::Impl {
   std::map<std::string, std::set<std::string>> claim_pods_on_;              // uids of pods with claims, by node
   std::set<Kind> denied_;                                                   // kinds that may not be read
   std::set<JobId> unsettled_;                                               // jobs whose gang may have become whole
-  std::map<TaskKey, Timestamp> serve_at_;  // tasks whose gang has no Service yet: when it is asked for again
+  std::map<TaskKey, Timestamp> serve_at_;  // tasks whose pod lacks its Service or Secret: when they are sent again
   std::set<JobId> evicting_;               // jobs whose pods are to be asked to leave again
   std::vector<Effect> held_;               // effects from before `open`
   std::map<std::uint64_t, Call> calls_;

@@ -94,7 +94,7 @@ bool Cluster::Impl::adopt(const TaskKey& key, Task& task) {
     pod.assigned = key;
     waiting_tasks_.erase(key);
     count_foreign(pod);
-    if (task.own) send_service(key, task);
+    if (task.own) send_parts(key, task);
     if (task.stopping) leave(key, task, pod);
     follow(uid, pod);
     return true;

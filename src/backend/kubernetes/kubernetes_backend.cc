@@ -69,7 +69,8 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
         http_(options_.credentials),
         queue_(Clock::now()),
         lease_(options_.space, "berth", options_.identity),
-        rights_(needed_rights(kube::watched(), options_.space, kube::spaces_of(options_.cluster.own))),
+        rights_(needed_rights(kube::watched(), options_.space, kube::spaces_of(options_.cluster.own),
+                              !options_.cluster.own.saves.server.empty())),
         useful_(useful_rights(kube::watched())),
         show_queues_(queue_object_rights()) {
     std::uint64_t seed = options_.seed;
