@@ -891,6 +891,7 @@ constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve", "--device-resources", "NAMES", "resources of nodes that count as GPUs"},
     ElsewhereFlag{"serve", "--volume-wait", "TIME", "how long a gang keeps its places while volumes are made"},
     ElsewhereFlag{"serve", "--pull-wait", "TIME", "how long a pod keeps its places while its image cannot be pulled"},
+    ElsewhereFlag{"serve", "--user-stamps", "FROM=TO", "users of the API server that are users of berth"},
     ElsewhereFlag{"serve", "--job-namespace", "NAMESPACE", "where the pods of submitted jobs are made"},
     ElsewhereFlag{"backup", "--drill", "BACKUP", "restore this backup beside it, prove it, and remove it again"},
     ElsewhereFlag{"restore", "--at", "SEQ|TIME", "the last event to keep, or a time"},

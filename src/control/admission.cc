@@ -16,6 +16,15 @@ void judge_by(const state::QueueState& queue, const AdmissionRule& rule, const J
   for (const std::string& sentence : broken) told.push_back(sentence + " (rule '" + rule.name + "' of " + of + ")");
 }
 
+// Returns the job with a task group more for each image. They ask for nothing, so only rules about images see them.
+JobSpec with_images(JobSpec spec, std::span<const std::string> images) {
+  for (const std::string& image : images) {
+    spec.groups.emplace_back();
+    spec.groups.back().image = image;
+  }
+  return spec;
+}
+
 }  // namespace
 
 std::vector<const state::QueueState*> queues_down_to(const state::State& state, std::string_view path) {
@@ -25,7 +34,9 @@ std::vector<const state::QueueState*> queues_down_to(const state::State& state, 
   return queues;
 }
 
-AdmissionVerdict judge(const state::State& state, const JobSpec& spec, std::optional<Role> role) {
+AdmissionVerdict judge(const state::State& state, const JobSpec& spec, std::optional<Role> role,
+                       std::span<const std::string> more_images) {
+  if (!more_images.empty()) return judge(state, with_images(spec, more_images), role);
   AdmissionVerdict verdict;
   for (const state::QueueState* queue : queues_down_to(state, spec.queue)) {
     for (const auto* rules : {&queue->admission, &queue->own_admission}) {

@@ -3,6 +3,7 @@
 // (model/admission.h).
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,9 @@ struct AdmissionVerdict {
 // Returns the root, and the queues from there down to the one at `path`. Requires: it exists.
 std::vector<const state::QueueState*> queues_down_to(const state::State& state, std::string_view path);
 
-// Requires: the queue of the job exists.
-AdmissionVerdict judge(const state::State& state, const JobSpec& spec, std::optional<Role> role);
+// `more_images` are used by the job besides those of its task groups. Requires: the queue of the job exists.
+AdmissionVerdict judge(const state::State& state, const JobSpec& spec, std::optional<Role> role,
+                       std::span<const std::string> more_images = {});
 
 // Sets the rules of a queue beside those of the configuration. Error: no such queue, or a rule that breaks
 // mistakes_in() or has the name of one that the configuration has there.

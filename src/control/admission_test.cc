@@ -69,6 +69,27 @@ TEST_CASE(
            std::vector<std::string>{"a:big", "a/b:small"});
 }
 
+TEST_CASE("admission: rules about images see those of all containers of pods") {
+  RuledFleet fleet;
+  ClusterConfig ruled = fleet.state.config();
+  AdmissionRule ours;
+  ours.name = "ours";
+  ours.images = {"good/*"};
+  ruled.admission = {ours};
+  fleet.command(ApplyConfig{ruled, "op"});
+  JobSpec pods = RuledFleet::asking("c", 1);
+  pods.source = {"kubernetes", "kube/kubernetes/pod/u/u"};
+  pods.groups.front().image = "good/train:1";
+  CHECK(judge(fleet.state, pods, {}).refusals.empty());
+  CHECK(judge(fleet.state, pods, {}, std::vector<std::string>{"good/proxy:1"}).refusals.empty());
+  const auto refused = fleet.try_command(SubmitJob{pods, "k", {}, {"bad/proxy:1"}});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK_EQ(refused.error().message,
+           "image: 'bad/proxy:1' is not allowed; allowed are good/* (rule 'ours' of the cluster)");
+  // Pods exist: that no node runs containers keeps none of them out, and no default image makes another of them.
+  CHECK(fleet.try_command(SubmitJob{pods, "k"}).has_value());
+}
+
 TEST_CASE("admission: the rules in force are those of the configuration in force") {
   RuledFleet fleet;
   ClusterConfig without = fleet.state.config();

@@ -372,12 +372,12 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
     if (!queue) return queue.error();
     event.spec.queue = std::move(*queue);
   }
-  fill_default_images(batch.state(), event.spec);
+  if (event.spec.source.cell.empty()) fill_default_images(batch.state(), event.spec);  // pods have what they have
   settle_stop_signal(event.spec);
   const JobState* service = service_to_update(batch.state(), event.spec);
   if (auto ok = resolve_mig_profiles(batch.state(), event.spec, service); !ok) return ok.error();
   if (auto ok = validate(batch.state(), event.spec, service != nullptr); !ok) return ok.error();
-  AdmissionVerdict verdict = judge(batch.state(), event.spec, command.role);
+  AdmissionVerdict verdict = judge(batch.state(), event.spec, command.role, command.more_images);
   if (auto ok = result_of(verdict); !ok) return ok.error();
   std::vector<std::string> warnings = warnings_of(batch.state(), event.spec);
   std::move(verdict.warnings.begin(), verdict.warnings.end(), std::back_inserter(warnings));

@@ -49,7 +49,6 @@ Result<void> check_image(const state::State& state, const std::string& where, co
 }
 
 Result<void> check_group(const state::State& state, const std::string& where, const TaskGroup& group) {
-  if (auto ok = check_image(state, where, group.image); !ok) return ok;
   if (!group.pool.empty()) {
     const auto& pools = state.pools();
     if (std::none_of(pools.begin(), pools.end(), [&](const auto& pool) { return pool.name == group.pool; })) {
@@ -312,7 +311,9 @@ Result<void> check_queue(const state::State& state, const JobSpec& spec) {
 void check_groups(const state::State& state, const JobSpec& spec, Mistakes& mistakes) {
   if (spec.groups.size() > kMaxTaskGroups) return;
   for (std::size_t i = 0; i < spec.groups.size(); ++i) {
-    mistakes.add(check_group(state, path_of_group(spec, i), spec.groups[i]));
+    const std::string where = path_of_group(spec, i);
+    if (spec.source.cell.empty()) mistakes.add(check_image(state, where, spec.groups[i].image));  // else pods exist
+    mistakes.add(check_group(state, where, spec.groups[i]));
   }
 }
 

@@ -280,7 +280,9 @@ class Daemon::Impl {
     if (options_.kubernetes) {
       auto made = make_kubernetes_backend(
           *options_.kubernetes, (options_.config ? *options_.config : state.config()).topology_levels,
-          std::move(credentials_), options_.data_dir, state, [this] { return clock_.now(); }, end_for_lost_lease);
+          std::move(credentials_), options_.data_dir, state,
+          {options_.url, [this](const TaskKey& key) { return identities_->save_token_of(key); }},
+          [this] { return clock_.now(); }, end_for_lost_lease);
       if (!made) return made.error();
       backend_ = std::move(*made);
       return {};

@@ -45,9 +45,17 @@ Environment JobIdentityDesk::variables_of(const TaskKey& key) {
           {"BERTH_JOB_TOKEN", identity::job_token(job_secret_, {key.job, key.attempt})}};
 }
 
+std::string JobIdentityDesk::save_token_of(const TaskKey& key) const {
+  return identity::save_token(job_secret_, {key.job, key.attempt});
+}
+
 std::optional<policy::Subject> JobIdentityDesk::find(std::string_view token) const {
-  const auto attempt = identity::read_job_token(job_secret_, token);
-  return attempt ? reader_.access().subject_of(attempt->job, attempt->attempt) : std::nullopt;
+  auto attempt = identity::read_job_token(job_secret_, token);
+  const bool saves_only = !attempt;
+  if (saves_only) attempt = identity::read_save_token(job_secret_, token);
+  auto subject = attempt ? reader_.access().subject_of(attempt->job, attempt->attempt) : std::nullopt;
+  if (subject) subject->saves_only = saves_only;
+  return subject;
 }
 
 Result<api::JobIdentities::Token> JobIdentityDesk::issue(JobId id, const std::string& audience) {

@@ -35,6 +35,9 @@ class JobIdentityDesk final : public api::JobIdentities {
   // takes that long.
   Environment variables_of(const TaskKey& key);
 
+  // The token by which a task reports the saves of its job, and nothing else.
+  std::string save_token_of(const TaskKey& key) const;
+
   // The running job whose token it is.
   std::optional<policy::Subject> find(std::string_view token) const;
 

@@ -15,10 +15,13 @@ constexpr std::chrono::seconds kPause{1};
 // One round holds the reader at most about this long.
 constexpr std::chrono::milliseconds kLongestRound{100};
 
-// What the owner of the job may read: the pods are in her namespace.
-explain::Viewer owner_of(const state::JobState& job) {
+constexpr const char* kOfNamespace = "kubernetes:";
+
+// What all may read that see the pods of the job: the other jobs of their namespace, and not those that a person has
+// elsewhere.
+explain::Viewer reader_of(const state::JobState& job) {
   explain::Viewer viewer = explain::Viewer::sees_nothing();
-  viewer.add(job.queue, job.spec.user);
+  viewer.add(job.queue, job.spec.user.starts_with(kOfNamespace) ? job.spec.user : kOfNamespace);  // alone: nobody
   return viewer;
 }
 
@@ -26,7 +29,7 @@ explain::Viewer owner_of(const state::JobState& job) {
 // the comment, of jobs whose user is no name that a token could have.
 std::string source_key(const JobSpec& spec) {
   if (!spec.source.cell.empty()) return spec.source.key;
-  return spec.user.starts_with("kubernetes:") && spec.comment.starts_with("kube/") ? spec.comment : std::string();
+  return spec.user.starts_with(kOfNamespace) && spec.comment.starts_with("kube/") ? spec.comment : std::string();
 }
 
 std::string explanation(const WhyAnswer& answer) {
@@ -126,7 +129,7 @@ void JobNewsDesk::explain_some() {
       if (!pends || explained == kMostPerSecond || std::chrono::steady_clock::now() > end) continue;
       ++explained;
       next_ = JobId(id.value() + 1);
-      const explain::Explanation found = explain::why(state, id, now, owner_of(*job));
+      const explain::Explanation found = explain::why(state, id, now, reader_of(*job));
       std::string text = explanation(found.answer);
       const bool same = before.code == found.reason.code && now - before.at < kSameReasonMs;
       if (before.at != Timestamp{} && (same || text == before.text)) continue;

@@ -13,6 +13,7 @@
 #include "backend/kubernetes/kubernetes_backend.h"
 #include "base/hash.h"
 #include "daemon/machine.h"
+#include "kube/user_stamp.h"
 #include "model/document/quantity.h"
 #include "model/gpu_model.h"
 #include "model/name.h"
@@ -93,6 +94,7 @@ Result<backend::Credentials> read_credentials(const KubernetesFlags& flags) {
   if (auto own = backend::read_job_namespace(flags.job_namespace); !own) return own.error();
   if (auto wait = read_wait("--volume-wait", flags.volume_wait); !wait) return wait.error();
   if (auto wait = read_wait("--pull-wait", flags.pull_wait); !wait) return wait.error();
+  if (auto names = kube::read_stamped_names(flags.user_stamps); !names) return names.error();
   if (!well_formed_name(flags.cell)) return invalid("--cell: '" + flags.cell + "' is no name");
   auto credentials = flags.kubeconfig.empty() ? backend::read_service_account(backend::kServiceAccountDirectory,
                                                                               environment("KUBERNETES_SERVICE_HOST"),
@@ -108,7 +110,7 @@ Result<backend::Credentials> read_credentials(const KubernetesFlags& flags) {
 
 Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
     const KubernetesFlags& flags, std::vector<std::string> levels, backend::Credentials credentials,
-    const std::string& data_dir, const state::State& state, std::function<Timestamp()> now,
+    const std::string& data_dir, const state::State& state, kube::SaveReports saves, std::function<Timestamp()> now,
     std::function<void(const Error&)> end_process) {
   auto labels = read_topology_labels(flags.topology_labels);
   if (!labels) return labels.error();
@@ -126,9 +128,13 @@ Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
   auto devices = read_device_resources(flags.device_resources);
   if (!devices) return devices.error();
   options.cluster.devices = std::move(*devices);
+  auto stamped = kube::read_stamped_names(flags.user_stamps);
+  if (!stamped) return stamped.error();
+  options.cluster.stamped = std::move(*stamped);
   auto own = backend::read_job_namespace(flags.job_namespace);
   if (!own) return own.error();
   options.cluster.own = std::move(*own);
+  options.cluster.own.saves = std::move(saves);
   for (const state::NodeState& node : state.nodes()) {
     if (node.removed || state.removals().contains(node.id)) continue;
     options.cluster.nodes.push_back({node.spec.name, node.spec.machine, node.status == NodeStatus::kLost});
@@ -143,6 +149,7 @@ Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
   options.denial_patience = std::chrono::milliseconds(options.cluster.waits.denial_ms);
   options.watch.absent_pause /= flags.shorter_waits;
   options.watch.extra_pause /= flags.shorter_waits;
+  options.stamp_pause /= flags.shorter_waits;
   options.now = std::move(now);
   options.warn = [](const std::string& text) { spdlog::warn("{}", text); };
   options.end_process = std::move(end_process);

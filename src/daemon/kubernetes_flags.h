@@ -11,6 +11,7 @@
 #include "backend/kubernetes/credentials.h"
 #include "base/result.h"
 #include "base/timestamp.h"
+#include "kube/own_pod.h"
 #include "state/state.h"
 
 namespace berth::daemon {
@@ -26,7 +27,8 @@ struct KubernetesFlags {
   std::string device_resources;     // resources of nodes that count as GPUs besides NVIDIA's, with commas between
   std::string volume_wait = "10m";  // how long a gang waits with its places for volumes that are made for it
   std::string pull_wait = "10m";    // how long a pod keeps its places while its container does not start
-  std::int64_t shorter_waits = 1;   // of tests: the waits of a cluster (kube/waits.h) are divided by this
+  std::string user_stamps;  // FROM=TO with commas between: users that pods are stamped with; empty: none is believed
+  std::int64_t shorter_waits = 1;  // of tests: the waits of a cluster (kube/waits.h) are divided by this
 };
 
 // Splits and checks the label keys.
@@ -42,11 +44,11 @@ Result<std::int64_t> read_wait(const std::string& name, const std::string& flag)
 Result<backend::Credentials> read_credentials(const KubernetesFlags& flags);
 
 // `levels`: names of the levels of the topology, outermost first. `state`: its nodes are looked for in the
-// cluster. `end_process`: see KubernetesOptions. The identity of the Lease is that of the data directory on this
-// host.
+// cluster. `saves`: how pods report that they have saved. `end_process`: see KubernetesOptions. The identity of the
+// Lease is that of the data directory on this host.
 Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
     const KubernetesFlags& flags, std::vector<std::string> levels, backend::Credentials credentials,
-    const std::string& data_dir, const state::State& state, std::function<Timestamp()> now,
+    const std::string& data_dir, const state::State& state, kube::SaveReports saves, std::function<Timestamp()> now,
     std::function<void(const Error&)> end_process);
 
 }  // namespace berth::daemon

@@ -81,6 +81,9 @@ TEST_CASE("flags of a cluster that are malformed are refused by name") {
   flags.topology_labels = "";
   flags.device_resources = "amd.com/gpu,gpu";
   CHECK(refusal(flags).find("--device-resources: 'gpu' is no name of a resource") == 0);
+  flags.device_resources = "";
+  flags.user_stamps = "oidc:";
+  CHECK(refusal(flags).find("--user-stamps: 'oidc:'") == 0);
 }
 
 TEST_CASE("the time that a gang waits for its volumes or images is a time of up to a day") {

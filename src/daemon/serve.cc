@@ -120,6 +120,11 @@ void add_kubernetes_flags(CLI::App& app, Flags& flags) {
          "How long a pod keeps its places while its container does not start, as when its image cannot be pulled")
       ->type_name("TIME")
       ->capture_default_str();
+  option(
+      "--user-stamps", to.user_stamps,
+      "Pods are stamped with their users by the chart's policies: users of the API server that are users of berth, as "
+      "oidc:=corp:",
+      "FROM=TO");
 #ifndef BERTH_NO_PLANTABLE_BUGS
   app.add_option("--shorter-kubernetes-waits", to.shorter_waits, "Divides the waits of kube/waits.h, for tests")
       ->check(CLI::Range(1, 1000).description(""))
@@ -143,7 +148,7 @@ Result<void> check_backend(const CLI::App& app, Flags& flags) {
     return {};
   }
   for (const char* flag : {"--kubeconfig", "--kubernetes-namespace", "--cell", "--topology-labels",
-                           "--device-resources", "--volume-wait", "--pull-wait", "--job-namespace"}) {
+                           "--device-resources", "--volume-wait", "--pull-wait", "--job-namespace", "--user-stamps"}) {
     if (app.count(flag) != 0) return invalid(std::string(flag) + " needs --backend kubernetes");
   }
   return {};

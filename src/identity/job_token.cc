@@ -10,7 +10,8 @@
 namespace berth::identity {
 namespace {
 
-constexpr std::string_view kPrefix = "berth-job-";
+constexpr std::string_view kOfJob = "berth-job-";
+constexpr std::string_view kOfSaves = "berth-save-";
 constexpr std::size_t kLongest = 128;
 
 // Reads the number at the beginning, in its only form, and the hyphen after it. Takes both off the text.
@@ -26,11 +27,9 @@ std::optional<Number> take_number(std::string_view& text) {
   return number;
 }
 
-}  // namespace
-
-std::string job_token(const std::string& secret, const JobAttempt& attempt) {
+std::string token_of(std::string_view prefix, const std::string& secret, const JobAttempt& attempt) {
   std::string token =
-      std::string(kPrefix) + std::to_string(attempt.job.value()) + "-" + std::to_string(attempt.attempt) + "-";
+      std::string(prefix) + std::to_string(attempt.job.value()) + "-" + std::to_string(attempt.attempt) + "-";
   std::array<unsigned char, 32> digest{};
   unsigned size = 0;
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
@@ -42,16 +41,31 @@ std::string job_token(const std::string& secret, const JobAttempt& attempt) {
   return token;
 }
 
-std::optional<JobAttempt> read_job_token(const std::string& secret, std::string_view token) {
-  if (!token.starts_with(kPrefix) || token.size() > kLongest) return std::nullopt;
-  std::string_view rest = token.substr(kPrefix.size());
+std::optional<JobAttempt> read(std::string_view prefix, const std::string& secret, std::string_view token) {
+  if (!token.starts_with(prefix) || token.size() > kLongest) return std::nullopt;
+  std::string_view rest = token.substr(prefix.size());
   const auto job = take_number<std::uint64_t>(rest);
   const auto number = job ? take_number<std::uint32_t>(rest) : std::nullopt;
   if (!number) return std::nullopt;
   const JobAttempt attempt{JobId(*job), *number};
-  const std::string right = job_token(secret, attempt);
+  const std::string right = token_of(prefix, secret, attempt);
   if (right.size() != token.size() || CRYPTO_memcmp(right.data(), token.data(), token.size()) != 0) return std::nullopt;
   return attempt;
+}
+
+}  // namespace
+
+std::string job_token(const std::string& secret, const JobAttempt& attempt) {
+  return token_of(kOfJob, secret, attempt);
+}
+std::string save_token(const std::string& secret, const JobAttempt& attempt) {
+  return token_of(kOfSaves, secret, attempt);
+}
+std::optional<JobAttempt> read_job_token(const std::string& secret, std::string_view token) {
+  return read(kOfJob, secret, token);
+}
+std::optional<JobAttempt> read_save_token(const std::string& secret, std::string_view token) {
+  return read(kOfSaves, secret, token);
 }
 
 }  // namespace berth::identity

@@ -165,5 +165,16 @@ TEST_CASE("a token of a job is good for its attempt alone, with the secret alone
   }
 }
 
+TEST_CASE("a token for saves is no token of the job, nor the other way round") {
+  const std::string secret(64, 'a');
+  const JobAttempt attempt{JobId(17), 2};
+  const std::string token = save_token(secret, attempt);
+  CHECK(read_save_token(secret, token) == attempt);
+  CHECK_FALSE(read_job_token(secret, token));
+  CHECK_FALSE(read_save_token(secret, job_token(secret, attempt)));
+  CHECK_FALSE(read_job_token(secret, "berth-job-" + token.substr(std::string("berth-save-").size())));
+  CHECK_FALSE(read_save_token(std::string(64, 'b'), token));
+}
+
 }  // namespace
 }  // namespace berth::identity

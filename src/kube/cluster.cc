@@ -125,7 +125,17 @@ void Cluster::Impl::end_list(Kind kind) {
   if (const WorkloadKind* workload = workload_kind(kind)) look(owners_, workload->prefix);
   for (const std::string& id : missing) gone(kind, id);
   listed_.insert(kind);
-  if (!open_ && listed_.size() == watched().size()) open();
+  open_if_ready();
+}
+
+void Cluster::Impl::open_if_ready() {
+  if (!open_ && listed_.size() == watched().size() && (options_.stamped.empty() || stamps_known_)) open();
+}
+
+void Cluster::Impl::believe(std::optional<StampRules> rules) {
+  stamps_ = std::move(rules);
+  stamps_known_ = true;
+  open_if_ready();
 }
 
 // Begins to speak: nodes first, then what the core wants of the tasks, then new jobs.
@@ -246,6 +256,10 @@ void Cluster::waits(JobId job, const std::string& why, Timestamp now) {
 void Cluster::answered(std::uint64_t id, int status, std::string_view body, Timestamp now) {
   impl_->at(now);
   impl_->answered(id, status, body);
+}
+void Cluster::believe(std::optional<StampRules> rules, Timestamp now) {
+  impl_->at(now);
+  impl_->believe(std::move(rules));
 }
 void Cluster::tick(Timestamp now) {
   impl_->at(now);

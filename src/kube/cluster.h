@@ -8,6 +8,7 @@
 //    and shares by the name of their resource.
 // 2. Pods that name our scheduler form groups: by label, PodGroup or owner, else each alone. A group is submitted as
 //    one job when as many pods wait as it needs. Its key names the group, so that a repeat is no second job.
+//    Its user is that which its pods are stamped with (user_stamp.h), else that of their namespace.
 //    Pods beyond the least size of a group that grows are jobs of their own. Pods that a controller has made anew for
 //    those on a node out of contact are another job; the old one is cancelled, and over when its pods are gone.
 // 3. A StartTask is one Binding of the task's pod, which carries the task's key as an annotation. If the pod does not
@@ -32,6 +33,7 @@
 
 #include "base/timestamp.h"
 #include "kube/own_pod.h"
+#include "kube/user_stamp.h"
 #include "kube/waits.h"
 #include "model/command.h"
 #include "model/effect.h"
@@ -103,6 +105,7 @@ struct Options {
   std::int64_t volume_wait_s = 600;        // how long a start waits for the volumes of the chosen node
   std::int64_t pull_wait_s = 600;          // how long a bound pod keeps its places while its container does not start
   std::vector<std::string> levels = {};    // names of these levels, as far as there are
+  std::vector<StampedName> stamped = {};   // users that pods may be stamped with; empty: no stamp is believed
   std::vector<std::string> devices = {};   // resources that count as GPUs besides NVIDIA's (device.h)
   std::string log = {};                    // id of the log; pods that are bound by another are foreign
   OwnPods own = {};
@@ -150,6 +153,9 @@ class Cluster {
   void waits(JobId job, const std::string& why, Timestamp now);
   // The answer to a request. Status 0: none came.
   void answered(std::uint64_t id, int status, std::string_view body, Timestamp now);
+  // Stamps with the users of pods are believed by these rules from now on; nothing: none is. Required once before
+  // anything is reported, where Options.stamped has names.
+  void believe(std::optional<StampRules> rules, Timestamp now);
   // Lets time pass: waits that are over, repeats of unanswered requests. To be called about once a second. More than
   // 10 s without any call are a pause, and count for no wait.
   void tick(Timestamp now);

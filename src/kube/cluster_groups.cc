@@ -240,6 +240,31 @@ std::string Cluster::Impl::queue_of(const Pod& pod, std::string& why) const {
   return {};
 }
 
+std::string Cluster::Impl::user_of_namespace(const Pod& pod) {
+  return "kubernetes:" + shown(pod.object.name_space, 80);
+}
+
+// Returns the user of berth whose pod it is.
+std::string Cluster::Impl::user_of(const Pod& pod) const {
+  std::string user;
+  if (stamps_) user = user_of_stamp(pod.object.wish.stamp, pod.object.name_space, *stamps_, options_.stamped);
+  return user.empty() ? user_of_namespace(pod) : user;
+}
+
+// A job is charged to one user.
+std::string Cluster::Impl::why_not_one_user(const std::vector<Pod*>& pods) const {
+  const Pod& first = *pods.front();
+  const std::string user = user_of(first);
+  for (const Pod* pod : pods) {
+    const std::string other = user_of(*pod);
+    if (other == user) continue;
+    return "the pods of its group are of two users: " + shown(first.object.name, 253) + " is of '" + shown(user, 253) +
+           "', " + shown(pod->object.name, 253) + " of '" + shown(other, 253) +
+           "'; a group is charged to one user, so make all its pods as the same";
+  }
+  return {};
+}
+
 void Cluster::Impl::observe_priority_class(const std::string& name, const boost::json::object& object, bool deleted) {
   const bool is_default = !deleted && true_at(object, {"globalDefault"});
   if (!is_default) default_classes_.erase(name);
@@ -276,6 +301,7 @@ TaskGroup Cluster::Impl::task_group_of(const Pod& pod) const {
   if (group.request.gpus == 0 && group.request.cpu_milli == 0 && group.request.memory_mib == 0)
     group.request.cpu_milli = 1;
   group.command = {"pod/" + shown(pod.object.name_space, 80) + "/" + shown(pod.object.name, 253)};
+  if (!wish.images.empty()) group.image = wish.images.front();
   group.node_selector = wish.node_selector;
   const Labels attaching = attaching_labels(pod);
   group.node_selector.insert(group.node_selector.end(), attaching.begin(), attaching.end());
@@ -283,6 +309,14 @@ TaskGroup Cluster::Impl::task_group_of(const Pod& pod) const {
   group.node_rules = rules_of(pod);
   group.tolerations = wish.tolerations;
   return group;
+}
+
+// Returns the images of all containers that are not the image of a task group of the job, each once.
+std::vector<std::string> Cluster::Impl::more_images_of(const std::vector<Pod*>& pods, const JobSpec& job) {
+  std::set<std::string> more;
+  for (const Pod* pod : pods) more.insert(pod->object.wish.images.begin(), pod->object.wish.images.end());
+  for (const TaskGroup& group : job.groups) more.erase(group.image);
+  return {more.begin(), more.end()};
 }
 
 // Returns the job that the waiting pods are, or nothing if they may not be scheduled: then its pods say why.
@@ -313,13 +347,15 @@ std::optional<JobSpec> Cluster::Impl::spec_of(const std::string& name, const std
                  "'; a group is charged in one queue, so give all its pods the same";
     return {};
   }
+  why = {"NotOneUser", why_not_one_user(pods)};
+  if (!why.text.empty()) return {};
   why = {"PriorityClassNotAllowed", why_not_its_class(first)};
   if (!why.text.empty()) return {};
   const PodWish& wish = first.object.wish;
   JobSpec job;
   job.name = job_name(name);
   job.queue = queue;
-  job.user = "kubernetes:" + shown(first.object.name_space, 80);
+  job.user = user_of(first);
   const bool serves = first.object.member.serves || wish.owner_kind == "ReplicaSet" || wish.owner_kind == "StatefulSet";
   job.job_class = wish.job_class.value_or(serves ? JobClass::kInference : JobClass::kTraining);
   job.priority_class = class_of(first);
@@ -429,7 +465,8 @@ void Cluster::Impl::consider(const std::string& group_key) {
   group.tasks = pods.size();
   group.submitting = true;
   job->source = {options_.cell, key};
-  command(SubmitJob{std::move(*job), key});
+  std::vector<std::string> images = more_images_of(pods, *job);
+  command(SubmitJob{std::move(*job), key, {}, std::move(images)});
 }
 
 // Returns the key of the group that a submission is of; empty if it is of none here.

@@ -50,6 +50,7 @@ class Cluster::Impl {
   void finished(JobId job, bool cancelled);
   void waits(JobId job, const std::string& why);
   void answered(std::uint64_t id, int status, std::string_view body);
+  void believe(std::optional<StampRules> rules);
   void tick();
   Output take();
   void at(Timestamp now);
@@ -209,10 +210,14 @@ class Cluster::Impl {
   std::optional<JobSpec> job_of(const Group& group, const std::vector<Pod*>& pods);
   std::optional<JobSpec> spec_of(const std::string& name, const std::vector<Pod*>& pods, Refusal& why) const;
   std::string queue_of(const Pod& pod, std::string& why) const;
+  static std::string user_of_namespace(const Pod& pod);
+  std::string user_of(const Pod& pod) const;
+  std::string why_not_one_user(const std::vector<Pod*>& pods) const;
   void observe_priority_class(const std::string& name, const boost::json::object& object, bool deleted);
   std::string class_of(const Pod& pod) const;
   std::string why_not_its_class(const Pod& pod) const;
   TaskGroup task_group_of(const Pod& pod) const;
+  static std::vector<std::string> more_images_of(const std::vector<Pod*>& pods, const JobSpec& job);
   std::string put_terms(const std::vector<Pod*>& pods, JobSpec& job) const;
   std::string level_of(const std::string& key) const;
   Usage foreign_use(const Pod& pod) const;
@@ -328,6 +333,8 @@ class Cluster::Impl {
   void create(const TaskKey& key, Task& task);
   void create_answered(const TaskKey& key, Task& task, int status, std::string_view body);
   void made(const TaskKey& key, Task& task, const std::string& uid);
+  void send_parts(const TaskKey& key, const Task& task);
+  void send_save_token(const TaskKey& key, const Task& task);
   void send_service(const TaskKey& key, const Task& task);
   void serve_answered(const TaskKey& key, int status, std::string_view body);
   void serve_again();
@@ -347,6 +354,7 @@ class Cluster::Impl {
   void send_event(const Subject& subject, const std::string& reason, const std::string& message);
   void tell(Pod& pod, const std::string& reason, const std::string& text, bool with_event);
 
+  void open_if_ready();
   void open();
   void warn(const std::string& text);
   void command(Command command) { output_.commands.push_back(std::move(command)); }
@@ -363,6 +371,8 @@ class Cluster::Impl {
   std::set<std::string> unread_nodes_;          // names of nodes that could not be read
   std::map<std::string, Usage> foreign_;        // by node
   std::map<std::string, NamespaceTerms> namespaces_;
+  std::optional<StampRules> stamps_;  // by which stamps are believed; nothing: none is
+  bool stamps_known_ = false;
   std::set<std::string> default_classes_;   // priority classes that the API server writes into pods that name none
   std::map<std::string, Workload> owners_;  // by the id of the object (cluster.cc)
   std::map<std::string, Suspended> suspensions_;           // by the id of the object
@@ -383,7 +393,7 @@ class Cluster::Impl {
   std::map<std::string, std::set<std::string>> claim_pods_on_;              // uids of pods with claims, by node
   std::set<Kind> denied_;                                                   // kinds that may not be read
   std::set<JobId> unsettled_;                                               // jobs whose gang may have become whole
-  std::map<TaskKey, Timestamp> serve_at_;  // tasks whose gang has no Service yet: when it is asked for again
+  std::map<TaskKey, Timestamp> serve_at_;  // tasks whose pod lacks its Service or Secret: when they are sent again
   std::set<JobId> evicting_;               // jobs whose pods are to be asked to leave again
   std::vector<Effect> held_;               // effects from before `open`
   std::map<std::uint64_t, Call> calls_;

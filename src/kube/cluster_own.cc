@@ -70,7 +70,22 @@ void Cluster::Impl::made(const TaskKey& key, Task& task, const std::string& uid)
   task.pod = uid;
   task.look = 0;
   task.since = now_;
+  send_parts(key, task);
+}
+
+// What belongs to a pod, and is its property: it goes when the pod is deleted. Sent again it is there already.
+void Cluster::Impl::send_parts(const TaskKey& key, const Task& task) {
+  send_save_token(key, task);
   send_service(key, task);
+}
+
+// The kubelet starts no container before it has the Secret.
+void Cluster::Impl::send_save_token(const TaskKey& key, const Task& task) {
+  if (task.pod.empty() || options_.own.saves.server.empty()) return;
+  const std::string space = space_of_queue(options_.own, queue_of_start(task.start));
+  send({0, Method::kPost, "/api/v1/namespaces/" + space + "/secrets", "application/json",
+        json::serialize(save_secret_of(task.start, options_.own, options_.log, task.pod)), true},
+       Asked::kServe, key);
 }
 
 // Other tasks find the gang by the name of task 0: without it they wait for ever.
@@ -85,7 +100,9 @@ void Cluster::Impl::send_service(const TaskKey& key, const Task& task) {
 
 // 409 is that it is there.
 void Cluster::Impl::serve_answered(const TaskKey& key, int status, std::string_view body) {
-  if (status == 403) warn("the API server allows no Service of a gang: " + shown(body, 200));
+  if (status == 403)
+    warn("the API server allows no Service of a gang, or Secret of a pod that berth has made: " +
+         shown(text_at(object_of(body), {"message"}), 200));
   if (status == 0 || status == 403 || status == 429 || status >= 500)
     serve_at_[key] = now_ + options_.waits.make_again_ms;
 }
@@ -99,7 +116,7 @@ void Cluster::Impl::serve_again() {
     const TaskKey key = one->first;
     one = serve_at_.erase(one);
     const auto task = tasks_.find(key);
-    if (task != tasks_.end() && task->second.phase != TaskPhase::kExited) send_service(key, task->second);
+    if (task != tasks_.end() && task->second.phase != TaskPhase::kExited) send_parts(key, task->second);
   }
 }
 

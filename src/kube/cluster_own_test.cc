@@ -50,6 +50,39 @@ struct Own : ApiStandIn {
 
 }  // namespace
 
+TEST_CASE("each pod gets the Secret by which it reports saves, again until it is there") {
+  Options options = with_own();
+  options.own.saves = {"https://berth.example.com",
+                       [](const TaskKey& key) { return "token-of-" + std::to_string(key.job.value()); }};
+  ApiStandIn api(options);
+  api.node("n1", 8);
+  api.name_space("team", "q");
+  api.list();
+  const auto secrets = [&api] {
+    std::vector<std::string> bodies;
+    for (const Request& one : api.requests) {
+      if (one.path == "/api/v1/namespaces/team/secrets") bodies.push_back(one.body);
+    }
+    return bodies;
+  };
+  int refusals = 1;
+  api.fault = [&](const Request& request) {
+    return request.path.ends_with("/secrets") && refusals-- > 0 ? Answer{500, "{}"} : api.serve(request);
+  };
+  const StartTask start = Own::start_of(7);
+  api.start(start);
+  REQUIRE_EQ(secrets().size(), 1);
+  CHECK_NE(secrets()[0].find("token-of-7"), std::string::npos);
+  CHECK_NE(secrets()[0].find(api.uid_of(Own::name(start))), std::string::npos);
+  api.pass(30);
+  CHECK_EQ(secrets().size(), 2);
+  for (const Request& one : api.requests) {
+    if (!one.path.ends_with("/secrets")) CHECK_EQ(one.body.find("token-of-7"), std::string::npos);
+  }
+  api.restart();  // before the Secret was made, for all it knows
+  CHECK_EQ(secrets().size(), 3);
+}
+
 TEST_CASE("a task with an image is one pod, made once, and its end is the pod's") {
   Own api;
   const StartTask start = Own::start_of(7, 0, 2);

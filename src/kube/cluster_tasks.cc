@@ -47,7 +47,7 @@ void Cluster::Impl::start(const StartTask& effect) {
     return;
   }
   task.start = effect;
-  task.own = !effect.image.empty();
+  task.own = !effect.image.empty() && effect.source.cell.empty();
   if (!task.own) {
     task.start.env.clear();
     task.start.ranks.clear();
@@ -94,7 +94,7 @@ bool Cluster::Impl::adopt(const TaskKey& key, Task& task) {
     pod.assigned = key;
     waiting_tasks_.erase(key);
     count_foreign(pod);
-    if (task.own) send_service(key, task);
+    if (task.own) send_parts(key, task);
     if (task.stopping) leave(key, task, pod);
     follow(uid, pod);
     return true;
@@ -111,6 +111,8 @@ bool Cluster::Impl::may_be(const Pod& pod, const Task& task) const {
       request.memory_mib != task.start.memory_mib || request.countables != task.start.countables ||
       pod.object.devices != devices_in(task.start.gpu_uuids))
     return false;
+  // Nobody's pod is charged to another user, by joining its group.
+  if (stamps_ && task.start.user != user_of_namespace(pod) && task.start.user != user_of(pod)) return false;
   const auto node = nodes_.find(task.start.node);
   return node == nodes_.end() || allows_node(pod, node->second);
 }

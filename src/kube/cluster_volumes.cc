@@ -155,7 +155,8 @@ std::string Cluster::Impl::why_volumes_wait(const std::vector<Pod*>& pods) const
   return {};
 }
 
-// Returns the end of the key of a submission of these pods: it names the nodes that their volumes allow.
+// Returns the end of the key of a submission of these pods: it names the nodes that their volumes allow, and the user
+// that they are stamped with.
 std::string Cluster::Impl::mark_of(const std::vector<Pod*>& pods) const {
   std::vector<std::string> marks;
   for (const Pod* pod : pods) {
@@ -164,6 +165,7 @@ std::string Cluster::Impl::mark_of(const std::vector<Pod*>& pods) const {
       if (const ClaimVerdict verdict = verdict_of(*pod, claim); verdict.rule) mark += kube::mark_of(*verdict.rule);
     }
     for (const auto& [label, yes] : attaching_labels(*pod)) mark += label;
+    if (const std::string user = user_of(*pod); user != user_of_namespace(*pod)) mark += "/user/" + user;
     if (!mark.empty()) marks.push_back(std::move(mark));
   }
   if (marks.empty()) return {};
@@ -175,10 +177,10 @@ std::string Cluster::Impl::mark_of(const std::vector<Pod*>& pods) const {
   return "." + std::string(digits.data(), end);
 }
 
-// Returns true if the job of the group waits for other nodes than the volumes of its pods allow now. A job of the core
-// keeps what it was submitted with.
+// Returns true if the job of the group waits for other nodes than the volumes of its pods allow now, or its pods are of
+// another user. A job of the core keeps what it was submitted with.
 bool Cluster::Impl::is_outdated(const std::string& key, const Group& group) {
-  if (!group.job.valid() || claims_.empty()) return false;
+  if (!group.job.valid() || (claims_.empty() && !stamps_)) return false;
   bool lives = false;
   for (auto one = tasks_.lower_bound(TaskKey{group.job, 0, 0, 0}); one != tasks_.end() && one->first.job == group.job;
        ++one) {
@@ -196,7 +198,7 @@ bool Cluster::Impl::is_outdated(const std::string& key, const Group& group) {
     for (Pod& pod : pods) each.push_back(&pod);
     return why_volumes_wait(each).empty() && mark_of(each) != mark_in(group.key);
   }
-  if (group.claiming == 0 || group.size == 0) return false;
+  if ((group.claiming == 0 && !stamps_) || group.size == 0) return false;
   const std::vector<Pod*> pods = waiting_pods(group);
   return pods.size() >= static_cast<std::size_t>(group.size) && why_volumes_wait(pods).empty() &&
          mark_of(pods) != mark_in(group.key);

@@ -76,7 +76,13 @@ json::object metadata_of(const StartTask& start, const std::string& log, const s
 // The kubelet chooses the devices; their plugin names them to the container.
 bool is_of_the_node(std::string_view name) { return name == "CUDA_VISIBLE_DEVICES"; }
 
-json::array environment_of(const StartTask& start, const std::string& master) {
+// Where the container finds the token by which it reports saves: in a file, and never in its environment.
+constexpr std::string_view kSaveVolume = "berth-saves";
+constexpr std::string_view kSaveDirectory = "/berth/saves";
+constexpr std::string_view kSaveFile = "token";
+constexpr int kSaveMode = 0440;  // the file is root's, and of the group that the container runs as
+
+json::array environment_of(const StartTask& start, const OwnPods& own, const std::string& master) {
   Environment env{{"HOME", "/tmp"}};
   const auto put = [&env](const std::string& name, const std::string& value) {
     std::erase_if(env, [&](const auto& one) { return one.first == name; });
@@ -86,6 +92,10 @@ json::array environment_of(const StartTask& start, const std::string& master) {
     if (!is_of_the_node(name)) put(name, value);
   }
   if (!master.empty()) put("MASTER_ADDR", master);
+  if (!own.saves.server.empty()) {
+    put("BERTH_SAVE_SERVER", own.saves.server);
+    put("BERTH_SAVE_TOKEN_FILE", std::string(kSaveDirectory) + "/" + std::string(kSaveFile));
+  }
   if (start.ranks.size() == 1) {
     for (const auto& [name, value] : start.ranks.front()) put(name, value);
   }
@@ -131,16 +141,20 @@ json::object hook_for(std::int32_t signal) {
   return {{"preStop", {{"exec", {{"command", json::array{"/bin/sh", "-c", literal(script)}}}}}}};
 }
 
-json::object container_of(const StartTask& start, const std::string& master, const std::string& log) {
+json::object container_of(const StartTask& start, const OwnPods& own, const std::string& master,
+                          const std::string& log) {
   constexpr std::int32_t kTerm = 15;
   json::object container{
       {"name", kContainer},
       {"image", start.image},
-      {"env", environment_of(start, master)},
+      {"env", environment_of(start, own, master)},
       {"resources", resources_of(start)},
       {"terminationMessagePolicy", "FallbackToLogsOnError"},
       {"securityContext", {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", json::array{"ALL"}}}}}},
       {"volumeMounts", mounts_of(start, log)}};
+  if (!own.saves.server.empty())
+    container["volumeMounts"].as_array().push_back(
+        json::object{{"name", kSaveVolume}, {"mountPath", kSaveDirectory}, {"readOnly", true}});
   json::array command;
   for (const std::string& word : command_of(start, master)) command.emplace_back(literal(word));
   if (!command.empty()) container["command"] = std::move(command);
@@ -214,9 +228,12 @@ json::object pod_of(const StartTask& start, const OwnPods& own, const std::vecto
                       {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
                     {"tolerations", tolerations_of(taints)},
                     {"volumes", volumes_of(start)},
-                    {"containers", json::array{container_of(start, master, log)}}};
+                    {"containers", json::array{container_of(start, own, master, log)}}};
   // Otherwise each start goes through all files of a volume and gives them to the group.
   if (!start.volumes.empty()) spec["securityContext"].as_object()["fsGroupChangePolicy"] = "OnRootMismatch";
+  if (!own.saves.server.empty())
+    spec["volumes"].as_array().push_back(json::object{
+        {"name", kSaveVolume}, {"secret", {{"secretName", name_of_pod(start.key, log)}, {"defaultMode", kSaveMode}}}});
   if (!gang.empty()) spec["subdomain"] = gang;
   if (start.time_limit_ms > 0) spec["activeDeadlineSeconds"] = (start.time_limit_ms + 999) / 1000 + kPullPatienceS;
   return {
@@ -235,6 +252,22 @@ json::object service_of(const StartTask& start, const std::string& log, const st
             {"labels", labels},
             {"ownerReferences", json::array{std::move(owner)}}}},
           {"spec", {{"clusterIP", "None"}, {"publishNotReadyAddresses", true}, {"selector", labels}}}};
+}
+
+json::object save_secret_of(const StartTask& start, const OwnPods& own, const std::string& log,
+                            const std::string& pod_uid) {
+  const std::string name = name_of_pod(start.key, log);
+  json::object owner{{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", name}, {"uid", pod_uid}};
+  return {{"apiVersion", "v1"},
+          {"kind", "Secret"},
+          {"metadata",
+           {{"name", name},
+            {"namespace", space_of_queue(own, queue_of_start(start))},
+            {"labels", labels_of(start, log)},
+            {"ownerReferences", json::array{std::move(owner)}}}},
+          {"type", "berth.dev/save-token"},
+          {"immutable", true},
+          {"stringData", {{kSaveFile, own.saves.token(start.key)}}}};
 }
 
 Result<void> check_own_job(const JobSpec& job, const OwnPods& own) {

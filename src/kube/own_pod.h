@@ -5,6 +5,7 @@
 
 #include <boost/json/fwd.hpp>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,12 @@
 
 namespace berth::kube {
 
+// How a pod reports to the server that its job has saved (docs/data.md).
+struct SaveReports {
+  std::string server;                                // its address; empty: pods report nothing
+  std::function<std::string(const TaskKey&)> token;  // what may report the saves of this attempt, and nothing else
+};
+
 // Where and how the pods of berth's own jobs are made.
 struct OwnPods {
   std::string space;                                        // namespace; empty: none are made
@@ -24,6 +31,7 @@ struct OwnPods {
   std::int64_t user = 65'532;                               // that containers run as, and their group
   std::int64_t keep_s = 3600;                               // how long a pod is kept after its end
   std::size_t keep = 1000;                                  // pods that are kept after their end
+  SaveReports saves = {};
 };
 
 inline constexpr std::string_view kContainer = "main";  // name of the container of an own pod
@@ -50,6 +58,11 @@ boost::json::object pod_of(const StartTask& start, const OwnPods& own, const std
 // Returns the Service of the gang. The pod of task 0 owns it: it goes when that pod is deleted.
 boost::json::object service_of(const StartTask& start, const std::string& log, const std::string& space,
                                const std::string& pod_name, const std::string& pod_uid);
+
+// Returns the Secret with the token by which the task reports saves. Its pod mounts it, and owns it. Requires:
+// own.saves has a server.
+boost::json::object save_secret_of(const StartTask& start, const OwnPods& own, const std::string& log,
+                                   const std::string& pod_uid);
 
 // Says what of the job cannot run as pods.
 Result<void> check_own_job(const JobSpec& job, const OwnPods& own);

@@ -101,6 +101,27 @@ TEST_CASE("a pod has the image, the command and what was granted, and may do not
   CHECK_EQ(text_at(made, {"spec", "subdomain"}), "");
 }
 
+TEST_CASE("a pod reports its saves by a token in a file, which is in nothing but its Secret") {
+  OwnPods own;
+  own.space = "jobs";
+  own.saves = {"https://berth.example.com", [](const TaskKey&) { return std::string("berth-save-12-3-x"); }};
+  const auto made = pod_of(a_start(), own, {}, "berth", "log");
+  CHECK_EQ(value_of(made, "BERTH_SAVE_SERVER"), "https://berth.example.com");
+  CHECK_EQ(value_of(made, "BERTH_SAVE_TOKEN_FILE"), "/berth/saves/token");
+  const std::string text = boost::json::serialize(made);
+  CHECK_EQ(text.find("berth-save-12"), std::string::npos);
+  const std::string name = name_of_pod(a_start().key, "log");
+  CHECK_NE(text.find(R"({"name":"berth-saves","mountPath":"/berth/saves","readOnly":true})"), std::string::npos);
+  CHECK_NE(text.find(R"({"name":"berth-saves","secret":{"secretName":")" + name + R"(","defaultMode":288}})"),
+           std::string::npos);
+  const auto secret = save_secret_of(a_start(), own, "log", "uid-1");
+  CHECK_EQ(text_at(secret, {"metadata", "name"}), name);
+  CHECK_EQ(text_at(secret, {"metadata", "namespace"}), "jobs");
+  CHECK_EQ(text_at(secret, {"stringData", "token"}), "berth-save-12-3-x");
+  CHECK_EQ(text_at(*objects_at(secret, {"metadata", "ownerReferences"}).front(), {"uid"}), "uid-1");
+  CHECK_EQ(boost::json::serialize(pod(a_start())).find("berth-saves"), std::string::npos);  // without an address
+}
+
 TEST_CASE("what a user typed stays as it is: Kubernetes replaces nothing in it") {
   StartTask start = a_start();
   start.command = {"sh", "-c", "echo $(LR) $$ $"};

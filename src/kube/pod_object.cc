@@ -5,7 +5,9 @@
 
 #include "kube/json_reading.h"
 #include "kube/pod_request.h"
+#include "kube/user_stamp.h"
 #include "model/exit_code.h"
+#include "model/image.h"
 #include "model/toleration.h"
 
 namespace berth::kube {
@@ -119,6 +121,22 @@ void read_ports(const json::object& pod, PodWish& wish) {
   }
   std::sort(wish.ports.begin(), wish.ports.end());
   wish.ports.erase(std::unique(wish.ports.begin(), wish.ports.end()), wish.ports.end());
+}
+
+// The main container is the one that logs are read of, too.
+void read_images(const json::object& pod, PodWish& wish) {
+  const std::string main = annotation(pod, "kubectl.kubernetes.io/default-container");
+  for (const char* list : {"containers", "initContainers"}) {
+    for (const json::object* container : objects_at(pod, {"spec", list})) {
+      std::string image = text_at(*container, {"image"});
+      if (image.empty()) continue;
+      if (!well_formed_image(image)) refuse(wish, "image '" + shown(image, 80) + "' is no name of an image");
+      const bool is_main = text_at(*container, {"name"}) == main;
+      std::erase_if(wish.images, [&](const std::string& known) { return is_main && known == image; });
+      if (std::find(wish.images.begin(), wish.images.end(), image) != wish.images.end()) continue;
+      wish.images.insert(is_main ? wish.images.begin() : wish.images.end(), std::move(image));
+    }
+  }
 }
 
 void read_terms(const json::object& pod, PodObject& object) {
@@ -266,6 +284,8 @@ Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler,
   read_nodes(pod, object.wish);
   read_ports(pod, object.wish);
   read_terms(pod, object);
+  object.wish.stamp = annotation(pod, kStampAnnotation);
+  read_images(pod, object.wish);
   refuse_what_is_not_supported(pod, object.wish);
   object.wish.terms = read_pod_terms(pod);
   if (!object.wish.terms.problem.empty()) refuse(object.wish, object.wish.terms.problem + " is not supported");

@@ -51,7 +51,9 @@ struct PodWish {
   std::int64_t time_limit_s = 0;
   std::int64_t grace_s = 30;
   bool saves_on_signal = false;
-  std::string problem;  // what berth does not understand or support; the pod is not scheduled
+  std::string stamp;                // as it stands in the annotation (user_stamp.h)
+  std::vector<std::string> images;  // each once; that of the main container is the first
+  std::string problem;              // what berth does not understand or support; the pod is not scheduled
 };
 
 struct PodObject {

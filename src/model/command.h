@@ -26,8 +26,9 @@ struct ApplyConfig {
 };
 struct SubmitJob {
   JobSpec spec;
-  std::string key;                // idempotency key; empty: none
-  std::optional<Role> role = {};  // with which it is submitted; absent: its users have no roles here
+  std::string key;                            // idempotency key; empty: none
+  std::optional<Role> role = {};              // with which it is submitted; absent: its users have no roles here
+  std::vector<std::string> more_images = {};  // of pods that exist: images besides those of the task groups
 };
 struct CancelJob {
   JobId job;

@@ -25,7 +25,10 @@ std::optional<Role> least_role(const Subject& subject, Verb verb, const Object& 
 bool job_has(Verb verb) { return verb == Verb::kSeeJob || verb == Verb::kReportCheckpoint; }
 
 Decision authorize(const Subject& subject, Verb verb, const Object& object) {
-  if (subject.job.valid()) return {.allowed = subject.job == object.job && job_has(verb)};
+  if (subject.job.valid()) {
+    const bool has = subject.saves_only ? verb == Verb::kReportCheckpoint : job_has(verb);
+    return {.allowed = subject.job == object.job && has};
+  }
   for (const RoleBinding& binding : subject.roles) {
     if (is_at_or_below(object.queue, binding.queue) && reaches(reach_of(binding.role, verb), subject, object))
       return {.allowed = true, .by = binding};

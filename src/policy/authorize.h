@@ -23,6 +23,7 @@ struct Subject {
   std::string_view proof = {};           // how it was authenticated, of static storage: token, certificate, socket
   std::vector<std::string> groups = {};  // `group:corp:nlp`, as its issuer states them
   JobId job = JobId::none();             // the subject is this running job: `job:17`
+  bool saves_only = false;               // and may report its saves, and nothing else
   bool operator==(const Subject&) const = default;
 };
 

@@ -64,6 +64,16 @@ TEST_CASE("a running job may see itself and report its checkpoints, whatever rol
   }
 }
 
+TEST_CASE("a token for saves reports those of its own job, and does not even see it") {
+  for (std::size_t v = 0; v < EnumNames<Verb>::kNames.size(); ++v) {
+    const auto verb = static_cast<Verb>(v);
+    CAPTURE(name_of(verb));
+    const Subject saves{.name = "job:7", .job = JobId(7), .saves_only = true};
+    CHECK(authorize(saves, verb, {"a", "ada", JobId(7)}).allowed == (verb == Verb::kReportCheckpoint));
+    CHECK_FALSE(authorize(saves, verb, {"a", "ada", JobId(8)}).allowed);
+  }
+}
+
 // Every role, verb, relation of the two queues and of the owner, against the rule written the other way round.
 TEST_CASE("the whole matrix: allowed is exactly what some role has there") {
   const std::array<std::string_view, 5> queues{"", "a", "a/b", "a/b/c", "ab"};

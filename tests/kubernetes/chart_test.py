@@ -22,6 +22,7 @@ CHART = os.path.join(ROOT, "deploy", "helm", "berth")
 PRICES = {"currency": "EUR", "prices": [{"valid_from": "2026-11-01", "gpus": {"H100-SXM5-80GB": {"floor": 2.5, "burst": 3}}}]}
 ISSUERS = [{"name": "k8s", "url": "https://kubernetes.default.svc", "audience": "berth", "keys_file": "/etc/berth-sign-in/keys.json",
             "page": {"client_id": "page", "client_secret_file": "/etc/berth-sign-in/client-secret", "url": "https://berth.example.com"}}]
+STAMPS = {"enabled": True, "mark": "0123456789abcdef", "names": {"oidc:": "corp:"}}
 # Every option that is not on by default, in another namespace than the default one.
 OPTIONS = {
     "image": {"repository": "registry.example.com/berth", "tag": "1"}, "imagePullSecrets": [{"name": "pull"}],
@@ -38,6 +39,7 @@ OPTIONS = {
                 "annotations": {"nginx.ingress.kubernetes.io/backend-protocol": "HTTPS"}},
     "networkPolicy": {"from": [{"namespaceSelector": {}}]},
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}, "dashboard": {"enabled": True},
+    "userStamps": STAMPS,
     "admissionPolicy": {"namespaceSelector": {"matchLabels": {"team": "closed"}}, "exempt": {"users": ["system:serviceaccount:ops:tool"]}},
     "volume": {"size": "5Gi", "storageClassName": "fast"}, "nodeSelector": {"pool": "system"},
     "tolerations": [{"key": "system", "operator": "Exists"}]}
@@ -89,6 +91,11 @@ EFFECTS = {
     "admissionPolicy.namespaceSelector": ({"admissionPolicy": {"namespaceSelector": {}}}, ('"matchLabels":{"berth.dev/only":"yes"}',)),
     "admissionPolicy.exempt.namespaces": ({"admissionPolicy": {"exempt": {"namespaces": ["ops"]}}}, '"values":["ops","berth"]'),
     "admissionPolicy.exempt.users": ({"admissionPolicy": {"exempt": {"users": ["ann"]}}}, '["system:serviceaccount:berth:berth","ann"]'),
+    "userStamps.enabled": ({"userStamps": STAMPS}, "kind: MutatingAdmissionPolicy\n"),
+    "userStamps.mark": ({"userStamps": STAMPS}, "{name: mark, expression: \"'0123456789abcdef'\"}"),
+    "userStamps.names": ({"userStamps": STAMPS}, '"--user-stamps","oidc:=corp:"'),
+    "userStamps.controllers": ({"userStamps": {**STAMPS, "controllers": ["system:serviceaccount:a:b"]}},
+                               '["system:serviceaccount:berth:berth","system:serviceaccount:a:b"]'),
     "queueObjects.enabled": ({"queueObjects": {"enabled": False}}, ("kind: CustomResourceDefinition",)),
     "workloads.enabled": ({"workloads": {"enabled": False}}, ("name: berth-workloads",)),
     "claims.enabled": ({"claims": {"enabled": False}}, ("name: berth-volumes",)),
@@ -158,7 +165,9 @@ def what_cannot_be_is_said(cluster, kubeconfig):
     for wrong, word in (("serviceMonitor.enabled=true", "serviceMonitor.enabled needs tls.secretName"),
                         ("service.type=LoadBalancer", "service.type and ingress.enabled need tls.secretName"),
                         ("tls.clientCa.secretName=c", "tls.clientCa needs tls.secretName"),
-                        ("ingress.enabled=true,tls.secretName=t", "ingress.host is missing")):
+                        ("ingress.enabled=true,tls.secretName=t", "ingress.host is missing"),
+                        ("userStamps.enabled=true", "userStamps.mark is missing"),
+                        ("userStamps.enabled=true,userStamps.mark=0123456789abcdef", "userStamps.names is missing")):
         said = helm("template", "berth", CHART, "--set", wrong, code=1)
         assert word in said, (wrong, said)
     for wrong, word in (("imagee.tag=1", "'imagee' not allowed"), ("networkPolicy.egressPorts=443", "/networkPolicy/egressPorts"),
@@ -168,6 +177,8 @@ def what_cannot_be_is_said(cluster, kubeconfig):
                         ("admissionPolicy.exempt.user[0]=x", "'user' not allowed"), ("resources.request.cpu=1", "'request' not allowed"),
                         ("tolerations[0].effects=NoSchedule", "'effects' not allowed"), ("imagePullSecrets[0].nam=x", "'nam' not allowed"),
                         ("admissionPolicy.namespaceSelector.labels.a=b", "namespaceSelector"), ("volume.size=big", "/volume/size"),
+                        ("userStamps.mark=x", "/userStamps/mark"), ("userStamps.controllers[0]=oidc:ada", "/userStamps/controllers"),
+                        ("userStamps.names.oidc=corp", "/userStamps/names"),
                         ("networkPolicy.from[0].namespace=x", "'namespace' not allowed")):
         said = helm("template", "berth", CHART, "--set", wrong, code=1)
         assert word in said, (wrong, said)

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Jobs that are submitted to berth itself and run as pods: what is made, what becomes of it, and that it is made once."""
+import base64
 import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 
 from cluster import Refused, eventually, node_of
-from fleet import DEPLOY, Fleet, main
+from fleet import DEPLOY, Fleet, berth_binary, main
 
 SPACE = "berth-jobs"
 PODS, SERVICES = f"/api/v1/namespaces/{SPACE}/pods", f"/api/v1/namespaces/{SPACE}/services"
@@ -321,6 +323,52 @@ def the_policy_lets_berth_make_pods_and_nobody_forge_them(cluster, kubeconfig):
             cluster.kubectl("delete", "-f", policy)
 
 
+def a_pod_reports_its_saves_and_may_nothing_else(cluster, kubeconfig):
+    """By the file that it has, with curl and with berth, for its own job as long as that runs. The token stands in no pod, event or
+    log, and goes with the pod."""
+    role = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{SPACE}/roles/berth-jobs"
+    whole = cluster.get(role)["rules"]
+    cluster.patch(role, {"rules": [*whole, {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}]})
+    try:
+        with Own(cluster, kubeconfig, flags=["--url", "https://berth.example.com"]) as fleet:
+            fleet.add_nodes(1)
+            first, second = (submit(fleet, "--gpus", "1", "--", "train") for _ in range(2))
+            pod = wait_running(fleet, first, 1)[0]
+            path = f"/api/v1/namespaces/{SPACE}/secrets/" + next(
+                one for one in pod["spec"]["volumes"] if one["name"] == "berth-saves")["secret"]["secretName"]
+            token = base64.b64decode(cluster.get(path)["data"]["token"]).decode()
+            url, env = f"http://127.0.0.1:{fleet.server.port}", env_of(pod)
+            assert env["BERTH_SAVE_SERVER"] == "https://berth.example.com" and env["BERTH_SAVE_TOKEN_FILE"] == "/berth/saves/token", env
+
+            def curl(target, *words):
+                ran = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Authorization: Bearer " + token,
+                                      *words, url + target], capture_output=True, text=True, check=True)
+                return int(ran.stdout)
+
+            def save(job, step):
+                return curl(f"/v1/jobs/{job}/checkpoint", "-H", "Content-Type: application/json", "-d", json.dumps({"attempt": 1, "step": step}))
+            assert save(first, 7) == 200
+            eventually(lambda: f"step 7 is known: {job_of(fleet, first)}", lambda: '"step": 7' in json.dumps(job_of(fleet, first)))
+            assert save(second, 7) == 404
+            for target in (f"/v1/jobs/{first}", f"/v1/jobs/{second}", "/v1/jobs", "/v1/nodes", "/v1/prices", "/v1/identity", "/v1/config"):
+                assert curl(target) in (403, 404), target
+            file = os.path.join(fleet.directory, "token")
+            with open(file, "w") as mounted:
+                mounted.write(token)
+            ran = subprocess.run([berth_binary(), "checkpoint-done", "--step", "8"], capture_output=True, text=True, check=False, env={
+                "PATH": os.environ["PATH"], "KUBERNETES_SERVICE_HOST": "10.0.0.1", "BERTH_JOB": env["BERTH_JOB"],
+                "BERTH_ATTEMPT": env["BERTH_ATTEMPT"], "BERTH_SAVE_SERVER": url, "BERTH_SAVE_TOKEN_FILE": file})
+            assert ran.returncode == 0 and "step 8 acknowledged" in ran.stdout, ran
+            told = [json.dumps(own_pods(fleet, first)), str(cluster.events_of(SPACE, pod["metadata"]["name"])), fleet.server.tail(),
+                    fleet.berth("snapshot"), fleet.berth("job", str(first), "-o", "json"), fleet.berth("events", code=None)]
+            assert not [text for text in told if token.rsplit("-", 1)[1] in text], told
+            fleet.berth("cancel", str(first))
+            eventually("its token has ended", lambda: save(first, 9) == 401)
+            eventually("its Secret goes with the pod", lambda: cluster.get(path) is None)
+    finally:
+        cluster.patch(role, {"rules": whole})
+
+
 if __name__ == "__main__":
     sys.exit(main([a_job_is_one_pod_that_runs_and_succeeds, what_a_job_mounts_is_in_its_pod_and_its_image_is_the_queue_s,
                    a_gang_finds_itself_by_name, torchrun_is_told_the_name_of_task_0,
@@ -328,4 +376,4 @@ if __name__ == "__main__":
                    preemption_gives_the_places_to_the_stronger, what_cannot_be_a_pod_is_refused_at_once,
                    what_the_api_server_refuses_is_told, hostile_words_break_no_name, another_s_pod_of_this_name_is_not_taken,
                    killed_at_any_moment_it_makes_each_pod_once, the_api_server_may_die_in_the_middle_of_starts,
-                   the_policy_lets_berth_make_pods_and_nobody_forge_them]))
+                   the_policy_lets_berth_make_pods_and_nobody_forge_them, a_pod_reports_its_saves_and_may_nothing_else]))

@@ -157,7 +157,8 @@ std::optional<Error> refuse_job(Service& service, const Request& request, Verb v
     note_denied(service, request, verb, object, *id);
     return Error{ErrorCode::kDenied, "the access of user:" + job->owner + ", whose job this is, was ended here"};
   }
-  if (refuse_object(service, request, Verb::kSeeJob, object, *id))
+  const bool is_blind = request.principal.saves_only && request.principal.job == *id;  // it sees not even its own job
+  if (!is_blind && refuse_object(service, request, Verb::kSeeJob, object, *id))
     return not_found("no such job " + std::to_string(id->value()));
   if (verb != Verb::kReadLog) return refuse_object(service, request, verb, object, *id);
   return refuse_log(service, request, object, *id);
@@ -186,6 +187,11 @@ std::optional<Error> refuse_rows(Service& service, const Request& request, Verb 
 }
 
 std::optional<Error> refuse(Service& service, const Request& request, const Rule& rule) {
+  if (request.principal.saves_only && rule.verb != Verb::kReportCheckpoint) {
+    note_denied(service, request, rule.verb, {}, request.principal.job);
+    return Error{ErrorCode::kDenied, "this token reports the saves of job " +
+                                         std::to_string(request.principal.job.value()) + ", and may nothing else"};
+  }
   switch (rule.on) {
     case On::kBody:
     case On::kAnyone:

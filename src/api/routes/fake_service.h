@@ -427,7 +427,8 @@ struct Ask {
 };
 
 // A server without sockets, with an admin, the members ann (everywhere) and bob (queue b), lea who leads queue b,
-// the operator ops, the auditor aud, eve, who has no role, and job1, which is the running job 1.
+// the operator ops, the auditor aud, eve, who has no role, job1, which is the running job 1,
+// and save1, which is job 1 where it reports its saves.
 class Client {
  public:
   explicit Client(Service& service) : router_(make_router(service)) {
@@ -440,6 +441,7 @@ class Client {
                           {.name = name, .user = user, .roles = policy::roles_of(roles, name)}));
     }
     REQUIRE(tokens_.add("job1-0123456789abcdef", {.name = "job:1", .job = JobId(1)}));
+    REQUIRE(tokens_.add("save1-0123456789abcdef", {.name = "job:1", .job = JobId(1), .saves_only = true}));
   }
 
   std::shared_ptr<RecordedAnswer> send(const Ask& ask) const {

@@ -1072,6 +1072,32 @@ TEST_CASE("a running job sees itself, reports its checkpoints and gets its ident
   CHECK_EQ(status({.method = "POST", .target = "/v1/jobs/1/identity?audience=a"}), 403);
 }
 
+TEST_CASE("a token for saves reports those of its own running job, and reads nothing") {
+  World world;
+  const Client client(world.service);
+  for (const auto& entry : one_call_each()) {
+    CAPTURE(entry.first);
+    if (entry.second.user.empty()) continue;  // it is public
+    Ask ask = entry.second;
+    ask.user = "save1";
+    const int answered = client.call(ask).status;
+    CHECK((entry.first == "reportCheckpoint" ? answered == 200 : answered == 403 || answered == 404));
+  }
+  const auto answer = client.call(
+      {.method = "POST", .target = "/v1/jobs/2/checkpoint", .body = R"({"attempt":1,"step":9})", .user = "save1"});
+  CHECK_EQ(answer.status, 404);
+  const auto read = client.call({.target = "/v1/jobs/1", .user = "save1"});
+  CHECK_NE(detail_of(read).find("this token reports the saves of job 1, and may nothing else"), std::string::npos);
+  REQUIRE(world.service.run(BlockSubject{"user:ann", true, "admin"}));  // whose job it is
+  CHECK_EQ(client
+               .call({.method = "POST",
+                      .target = "/v1/jobs/1/checkpoint",
+                      .body = R"({"attempt":1,"step":10})",
+                      .user = "save1"})
+               .status,
+           403);
+}
+
 TEST_CASE("a denied request names the verb, the place and the least role that could") {
   World world;
   const Client client(world.service);

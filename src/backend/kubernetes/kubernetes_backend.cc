@@ -17,6 +17,7 @@
 #include "backend/kubernetes/lease.h"
 #include "backend/kubernetes/pod_logs.h"
 #include "backend/kubernetes/rights.h"
+#include "backend/kubernetes/stamp_check.h"
 #include "kube/queue_objects.h"
 #include "kube/shared_volumes.h"
 
@@ -68,7 +69,8 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
         http_(options_.credentials),
         queue_(Clock::now()),
         lease_(options_.space, "berth", options_.identity),
-        rights_(needed_rights(kube::watched(), options_.space, kube::spaces_of(options_.cluster.own))),
+        rights_(needed_rights(kube::watched(), options_.space, kube::spaces_of(options_.cluster.own),
+                              !options_.cluster.own.saves.server.empty())),
         useful_(useful_rights(kube::watched())),
         show_queues_(queue_object_rights()) {
     std::uint64_t seed = options_.seed;
@@ -171,6 +173,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
       take_incoming();
       const Clock::time_point now = Clock::now();
       ask_rights(now);
+      ask_stamps(now);
       for (const auto& watcher : watchers_) watcher->tick(now);
       renew_lease(now);
       if (now >= tick_at_) tick(now);
@@ -240,6 +243,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
                     "/berth could not be renewed, so nothing is written to the cluster: " +
                     (lease_.failure().empty() ? "no answer yet" : lease_.failure()));
     }
+    if (!stamp_failure_.empty()) all.push_back(stamp_failure_);
     all.insert(all.end(), passed_over_.begin(), passed_over_.end());
     const std::lock_guard lock(mutex_);
     warnings_ = std::move(all);
@@ -341,6 +345,35 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     if (missing && !ready_) fail_start(*missing);
   }
 
+  // Nothing is reported before it is known whose pods are whose.
+  void ask_stamps(Clock::time_point now) {
+    if (options_.cluster.stamped.empty() || !rights_known_ || now < stamps_at_) return;
+    stamps_at_ = Clock::time_point::max();
+    std::vector<HttpCall> calls = stamps_.begin();
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      calls[i].done = [this, i](const HttpAnswer& answer) {
+        stamps_.answered(i, answer);
+        if (stamps_.done()) stamps_answered();
+      };
+      http_.send(std::move(calls[i]));
+    }
+  }
+  void stamps_answered() {
+    const Clock::time_point now = Clock::now();
+    const auto rules = stamps_.result();
+    const bool is_known = rules || rules.error().code != ErrorCode::kUnavailable;
+    stamps_at_ = now + (is_known ? options_.stamp_pause : options_.denial_pause);
+    if (!is_known) return;  // what was found before holds
+    const std::string failure = rules ? std::string()
+                                      : "--user-stamps: no user that a pod is stamped with is believed, and new jobs "
+                                        "of pods are their namespaces': " +
+                                            rules.error().message;
+    if (failure != stamp_failure_)
+      options_.warn(failure.empty() ? "--user-stamps: users that pods are stamped with are believed again" : failure);
+    stamp_failure_ = failure;
+    cluster_.believe(rules ? std::optional(*rules) : std::nullopt, options_.now());
+  }
+
   void renew_lease(Clock::time_point now) {
     auto call = lease_.next(now, options_.now());
     if (!call) return;
@@ -359,6 +392,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
 
   Clock::time_point wake_at() const {
     Clock::time_point at = std::min({tick_at_, lease_.due_at(), rights_at_});
+    if (!options_.cluster.stamped.empty() && rights_known_) at = std::min(at, stamps_at_);
     for (const auto& watcher : watchers_) at = std::min(at, watcher->due_at());
     if (const auto ready = queue_.ready_at()) at = std::min(at, *ready);
     return at;
@@ -444,6 +478,9 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   RightsCheck rights_;
   RightsCheck useful_;
   RightsCheck show_queues_;
+  StampCheck stamps_;
+  Clock::time_point stamps_at_{};  // when the policies are looked at
+  std::string stamp_failure_;      // why no stamp is believed; empty: they are
   Clock::time_point rights_at_{};  // when they are asked for
   bool rights_known_ = false;
   Clock::time_point rights_known_at_{};

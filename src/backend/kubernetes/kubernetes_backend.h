@@ -32,7 +32,8 @@ struct KubernetesOptions {
   std::chrono::milliseconds denial_patience{
       cluster.waits.denial_ms};  // while what it needs is denied at the start (rights.h)
   std::chrono::milliseconds denial_pause{1'000};
-  std::uint64_t seed = 1;  // of the jitter between tries
+  std::chrono::milliseconds stamp_pause{60'000};  // between two looks at the policies that stamp pods (stamp_check.h)
+  std::uint64_t seed = 1;                         // of the jitter between tries
 };
 
 std::unique_ptr<Backend> make_kubernetes_backend(KubernetesOptions options);

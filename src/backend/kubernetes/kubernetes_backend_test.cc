@@ -233,6 +233,22 @@ TEST_CASE("at the start: a right that is missing, another holder of the Lease, a
   }
 }
 
+TEST_CASE("stamps whose policies are not there are not believed, which is said, and they are looked for again") {
+  Driven all;
+  all.options.cluster.stamped = {{"oidc:", "corp:"}};
+  all.options.stamp_pause = 5ms;
+  boost::json::object pod = gpu_pod("a", 1);
+  pod["metadata"].as_object()["annotations"] = object_of(R"({"berth.dev/made-by":"0123abcd oidc:ada"})");
+  all.server.put(kAllPods, pod);
+  REQUIRE(all.start());
+  CHECK_EQ(all.submission().spec.user, "kubernetes:team");
+  REQUIRE(all.until([&] { return !all.backend->warnings().empty(); }));
+  CHECK_NE(all.backend->warnings().front().find("--user-stamps: no user that a pod is stamped with is believed"),
+           std::string::npos);
+  const char* look = "GET /apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies/berth-users-pods";
+  CHECK(all.until([&] { return all.server.requests(look).size() > 2; }));
+}
+
 TEST_CASE("an API server that has not read its roles yet is waited for, which is said once") {
   std::vector<std::string> said;
   Driven all;

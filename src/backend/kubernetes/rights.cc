@@ -85,7 +85,7 @@ std::vector<Right> queue_object_rights() {
 }
 
 std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, const std::string& space,
-                                 const std::vector<std::string>& job_spaces) {
+                                 const std::vector<std::string>& job_spaces, bool saves) {
   std::vector<Right> rights;
   for (const kube::Resource& resource : watched) {
     if (!resource.extra) add_reading(resource, rights);
@@ -99,6 +99,7 @@ std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, con
   for (const std::string& one : job_spaces) {
     rights.push_back({"create", "", "pods", "", one});
     rights.push_back({"create", "", "services", "", one});
+    if (saves) rights.push_back({"create", "", "secrets", "", one});
   }
   for (const char* verb : {"get", "create", "update"})
     rights.push_back({verb, "coordination.k8s.io", "leases", "", space});

@@ -31,9 +31,9 @@ struct Right {
 std::string text_of(const Right& right);
 
 // Returns the rights that a server needs which keeps its Lease in the namespace `space`, and makes pods in
-// `job_spaces`.
+// `job_spaces`; with `saves` also the Secrets by which these report that they have saved.
 std::vector<Right> needed_rights(const std::vector<kube::Resource>& watched, const std::string& space,
-                                 const std::vector<std::string>& job_spaces = {});
+                                 const std::vector<std::string>& job_spaces = {}, bool saves = false);
 
 // Returns the rights without which the server runs, but does not know some kinds of owners of pods, or volumes.
 std::vector<Right> useful_rights(const std::vector<kube::Resource>& watched);

@@ -32,6 +32,16 @@ TEST_CASE("the needed rights are list and watch of each kind, and what berth wri
   CHECK(text_of(queue_object_rights().front()) == "list queues.berth.dev");  // without these it runs
 }
 
+TEST_CASE("Secrets are made where pods report their saves, and never read") {
+  const auto has = [](bool saves, const std::string& text) {
+    const auto rights = needed_rights({}, "gpu", {"jobs"}, saves);
+    return std::any_of(rights.begin(), rights.end(), [&](const Right& one) { return text_of(one) == text; });
+  };
+  CHECK(has(true, "create secrets in namespace jobs"));
+  CHECK(!has(false, "create secrets in namespace jobs"));
+  CHECK(!has(true, "get secrets in namespace jobs"));
+}
+
 TEST_CASE("each right is asked for, and all that are missing are told at once") {
   RightsCheck check({{"list", "", "nodes", "", ""}, {"create", "", "pods", "binding", ""}, {"get", "g", "x", "", "n"}});
   const auto calls = check.calls();

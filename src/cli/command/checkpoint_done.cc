@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 
 #include "cli/command/commands.h"
 #include "cli/connection.h"
@@ -30,21 +31,41 @@ Result<void> replace_file(const std::string& path, const std::string& bytes) {
   return failed;
 }
 
+// From inside a pod: to the server, by the token that may do that alone.
+Result<int> acknowledge_from_pod(const CheckpointDoneOptions& options, Session& session) {
+  const std::string job = process_environment("BERTH_JOB");
+  const std::string file = process_environment("BERTH_SAVE_TOKEN_FILE");
+  client::ClientOptions server;
+  server.base_url = process_environment("BERTH_SAVE_SERVER");
+  server.ca_file = process_environment("BERTH_CA");
+  if (server.base_url.empty() || file.empty())
+    return Error{ErrorCode::kUnsupported,
+                 "this server takes no acknowledgement from inside a pod (berth serve --url); from outside: `berth "
+                 "checkpoint-done --job ID --attempt N --step N`"};
+  std::ifstream(file) >> server.token;
+  if (server.token.empty()) return Error{ErrorCode::kIo, file + " has no token (BERTH_SAVE_TOKEN_FILE)"};
+  const auto path = job_path(job, "/checkpoint");
+  if (!path) return path.error();
+  client::Client own(std::move(server));
+  const auto answer = answer_of(own.post(*path, "{\"attempt\": " + process_environment("BERTH_ATTEMPT") +
+                                                    ", \"step\": " + std::to_string(options.step) + "}"));
+  if (!answer) return answer.error();
+  session.out << "step " << options.step << " acknowledged\n";
+  return kOk;
+}
+
 // From inside the job: its supervisor looks for the acknowledgement in the checkpoint directory, so that a task needs
 // neither a token nor the server's address.
 Result<int> acknowledge_inside(const CheckpointDoneOptions& options, Session& session) {
+  // The variable is in every container of Kubernetes, and in no task on a machine.
+  if (!process_environment("KUBERNETES_SERVICE_HOST").empty() || !process_environment("BERTH_SAVE_SERVER").empty())
+    return acknowledge_from_pod(options, session);
   const std::string directory = process_environment("BERTH_CHECKPOINT_DIR");
   const std::string attempt = process_environment("BERTH_ATTEMPT");
   if (directory.empty() || !document::parse_integer(attempt, 1, 1'000'000'000)) {
     return invalid(
         "this is not inside a berth job (BERTH_CHECKPOINT_DIR and BERTH_ATTEMPT are not set); name it with --job ID "
         "--attempt N");
-  }
-  // The variable is in every container of Kubernetes, and in no task on a machine.
-  if (!process_environment("KUBERNETES_SERVICE_HOST").empty()) {
-    return Error{ErrorCode::kUnsupported,
-                 "from inside a pod an acknowledgement does not reach the server yet; from outside: `berth "
-                 "checkpoint-done --job ID --attempt N --step N`"};
   }
   const std::int64_t now_s = clock_now().ms / 1000;
   const auto put =

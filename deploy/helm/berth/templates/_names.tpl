@@ -22,6 +22,12 @@
 {{- $args = concat $args (list "--job-namespace" (include "berth.jobNamespaceFlag" .)) -}}
 {{- with .Values.topologyLabels }}{{ $args = concat $args (list "--topology-labels" (join "," .)) }}{{ end -}}
 {{- with .Values.pullWait }}{{ $args = concat $args (list "--pull-wait" .) }}{{ end -}}
+{{- if .Values.userStamps.enabled -}}
+{{- $names := list -}}
+{{- range $from, $to := .Values.userStamps.names }}{{ $names = append $names (printf "%s=%s" $from $to) }}{{ end -}}
+{{- if not $names }}{{ fail "userStamps.names is missing: say which users of the API server are users of berth, as {\"oidc:\": \"corp:\"}" }}{{ end -}}
+{{- $args = concat $args (list "--user-stamps" (join "," $names)) -}}
+{{- end -}}
 {{- if .Values.tls.secretName -}}
 {{- $args = concat $args (list "--listen" "0.0.0.0" "--tls-cert" "/etc/berth-tls/tls.crt" "--tls-key" "/etc/berth-tls/tls.key") -}}
 {{- end -}}
@@ -50,6 +56,48 @@
 - name: not-exempt  # berth itself makes pods for jobs
   expression: >-
     !(request.userInfo.username in {{ concat (list $berth) .Values.admissionPolicy.exempt.users | toJson }})
+{{- end }}
+
+{{/* Where pods and templates are stamped with their user: everywhere but in berth's own namespace and those of the exemption. */}}
+{{- define "berth.stampedNamespaces" -}}
+{{- $left := concat .Values.admissionPolicy.exempt.namespaces (list .Release.Namespace) | uniq -}}
+{{- $other := dict "key" "kubernetes.io/metadata.name" "operator" "NotIn" "values" $left -}}
+matchPolicy: Equivalent
+objectSelector: {}
+namespaceSelector: {{ dict "matchExpressions" (list $other) | toJson }}
+{{- end }}
+
+{{/* Whose requests are stamped: not those of kubelets, nor of controllers, whose pods have the stamp of the template. */}}
+{{- define "berth.stampConditions" -}}
+{{- $berth := printf "system:serviceaccount:%s:berth" .Release.Namespace -}}
+- {name: not-a-kubelet, expression: "!('system:nodes' in request.userInfo.groups)"}
+- name: not-of-kubernetes
+  expression: >-
+    !('system:serviceaccounts:kube-system' in request.userInfo.groups) &&
+    request.userInfo.username != 'system:kube-controller-manager'
+- name: not-of-a-controller
+  expression: >-
+    !(request.userInfo.username in {{ concat (list $berth) .Values.userStamps.controllers | toJson }})
+{{- end }}
+
+{{/* What a stamp begins with, as a variable of a policy. */}}
+{{- define "berth.stampMark" -}}
+- {name: mark, expression: "'{{ .Values.userStamps.mark }}'"}
+{{- end }}
+
+{{/* A term of a CEL sum of lists: the pod template at this path, if it is there. */}}
+{{- define "berth.templateAt" -}}
++ (object.?{{ . | replace "." ".?" }}.hasValue() ?
+[{'path': dyn('/{{ . | replace "." "/" }}'), 'pod': dyn(object.{{ . }})}] : [])
+{{- end }}
+
+{{/* Likewise: those of a list or map at the first path, each at the second path in its element. */}}
+{{- define "berth.templatesIn" -}}
+{{- $all := index . 0 -}}
+{{- $each := index . 1 -}}
++ (object.?{{ $all | replace "." ".?" }}.hasValue() ?
+object.{{ $all }}.transformList(at, one, one.?{{ $each | replace "." ".?" }}.hasValue(),
+{'path': dyn('/{{ $all | replace "." "/" }}/' + string(at) + '/{{ $each | replace "." "/" }}'), 'pod': dyn(one.{{ $each }})}) : [])
 {{- end }}
 
 {{/* What is mounted as files, as JSON: a volume, and where it is. */}}
