@@ -47,6 +47,8 @@ CALLS = [
     ("explainShare", "GET", "/v1/queues/b%2Fnlp/share", None),
     ("getJob", "GET", "/v1/jobs/1", None),
     ("getJobLog", "GET", "/v1/jobs/1/logs", None),
+    ("openShell", "GET", "/v1/jobs/1/exec?command=%5B%22true%22%5D", None),
+    ("attachTerminal", "GET", "/v1/jobs/1/attach", None),
     ("reportCheckpoint", "POST", "/v1/jobs/1/checkpoint", {"attempt": 1, "step": 10}),
     ("signalJob", "POST", "/v1/jobs/1/signal", {"signal": 18}),
     ("moveJob", "POST", "/v1/jobs/1/move", {"lose_work": True}),  # there is one node: a conflict, and documented
@@ -113,7 +115,7 @@ CALLS = [
 
 
 # What is refused as it is called here, and how: documented, too.
-REFUSED = {"fenceNode": 409, "moveJob": 409, "confirmClock": 409, "createJobIdentity": 403, "getBillLine": 404,
+REFUSED = {"openShell": 426, "attachTerminal": 426, "fenceNode": 409, "moveJob": 409, "confirmClock": 409, "createJobIdentity": 403, "getBillLine": 404,
            "closeMonth": 400}  # 2020-01 was over before the log began
 
 

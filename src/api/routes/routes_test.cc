@@ -211,7 +211,10 @@ TEST_CASE("every operation of the document is served as the document says") {
       CHECK_EQ(check.fault(json::parse(ask.body), body), "");
     }
   }
-  for (const auto& one : operations) CHECK_MESSAGE(called.contains(one.first), one.first);
+  for (const auto& one : operations) {
+    if (one.second.at("responses").as_object().contains("101")) continue;  // a WebSocket: shell_test
+    CHECK_MESSAGE(called.contains(one.first), one.first);
+  }
 }
 
 TEST_CASE("what looks at the state, the log or files does not run on an I/O thread, and writes need none of it") {
