@@ -621,13 +621,13 @@ Result<Reply> on(Batch& batch, const ConfirmClock& command) {
   return Reply{};
 }
 
-// Far more numbers than are given between two backups are left out, and those after them are easy to recognize.
+// More numbers than were given since the backup are left out even where the clock is wrong.
 constexpr std::uint64_t kFewestLeftOut = 5'000'000;
-constexpr std::uint64_t kRoundNumber = 10'000'000;
+constexpr std::uint64_t kMostLeastNumber = std::uint64_t{1} << 40U;
 
-Result<Reply> on(Batch& batch, const NoteRestore&) {
-  const std::uint64_t least = batch.state().next_job_id().value() + kFewestLeftOut;
-  batch.emit(LogRestored{JobId((least / kRoundNumber + 1) * kRoundNumber)});
+Result<Reply> on(Batch& batch, const NoteRestore& command) {
+  const std::uint64_t after = batch.state().next_job_id().value() + kFewestLeftOut;
+  batch.emit(LogRestored{JobId(std::max(after, std::min(command.least_number, kMostLeastNumber)))});
   return Reply{};
 }
 
@@ -808,7 +808,9 @@ Result<Reply> on(Batch& batch, const ReportTaskExited& command) {
   if (!of_this_life) return Reply{.job = {}, .unchanged = true};
   const bool lost = exit.reason == ExitReason::kNodeLost || exit.reason == ExitReason::kSupervisorLost;
   if (lost) scale_down_after_loss(batch, *batch.state().job(exit.job), exit.task);
-  batch.emit(exit);
+  TaskExited event = exit;
+  event.node_doubtful = may_be_its_nodes_fault(exit);
+  batch.emit(std::move(event));
   return Reply{};
 }
 

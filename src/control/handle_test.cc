@@ -492,20 +492,24 @@ TEST_CASE("after a restore no number is given that a forgotten job may have had"
   fleet.configure({HandDrivenFleet::queue("a")});
   const auto submitted = [&] { return fleet.submit(HandDrivenFleet::job("a", 1)).value(); };
   CHECK_EQ(submitted(), 1);
-  fleet.command(NoteRestore{});
-  CHECK_EQ(submitted(), 10'000'000);
-  CHECK_EQ(submitted(), 10'000'001);
+  fleet.command(NoteRestore{288'000'000});
+  CHECK_EQ(submitted(), 288'000'000);
+  CHECK_EQ(submitted(), 288'000'001);
   CHECK(fleet.state.job(JobId(1)) != nullptr);
-  CHECK(fleet.state.job(JobId(9'999'999)) == nullptr);
+  for (const std::uint64_t none : {2, 63, 64, 5'000'000, 287'999'999, 288'000'002, 288'000'064})
+    CHECK(fleet.state.job(JobId(none)) == nullptr);
   std::vector<std::uint64_t> ids;
   fleet.state.jobs().for_each([&](const state::JobState& job) { ids.push_back(job.id.value()); });
-  CHECK(ids == std::vector<std::uint64_t>{1, 10'000'000, 10'000'001});
+  CHECK(ids == std::vector<std::uint64_t>{1, 288'000'000, 288'000'001});
   fleet.command(CancelJob{JobId(1), "op"});
   const auto loaded = state::State::load(fleet.state.save());
   REQUIRE(loaded);
-  CHECK_EQ(loaded->next_job_id().value(), 10'000'002);
-  fleet.command(NoteRestore{});  // a second restore, or a server that ended before it took the mark away
-  CHECK_EQ(submitted(), 20'000'000);
+  CHECK_EQ(loaded->next_job_id().value(), 288'000'002);
+  // Once more, by a clock that was set back: also a server that ended before it took the mark away says it again.
+  fleet.command(NoteRestore{287'000'000});
+  CHECK_EQ(submitted(), 293'000'002);
+  fleet.command(NoteRestore{~std::uint64_t{0}});
+  CHECK_EQ(submitted(), std::uint64_t{1} << 40U);
 }
 
 TEST_CASE("a level that a group or a term of a live job names stays") {

@@ -652,10 +652,10 @@ ProcessOwner Executor::Impl::owner_of(pid_t pid, const std::string& gpu) const {
     if (consider(ended->first, ended->second, Belonging::kEnded)) return owner;
   }
   // Asked last: a process that ends in between has lost its marks, too.
-  if (has_given_back_its_memory(pid))
-    owner.belongs = Belonging::kLeaving;
-  else if (by_uid)
+  if (by_uid)
     std::tie(owner.belongs, owner.task) = *by_uid;
+  else if (has_given_back_its_memory(pid))
+    owner.belongs = Belonging::kLeaving;
   return owner;
 }
 

@@ -437,7 +437,7 @@ void ConfigCheck::check_scheduling() {
       {"backfill_reservations", scheduling.backfill_reservations, 1000, ""},
       {"fragmentation_alert", scheduling.fragmentation_alert_percent, 100, " (no alert)"},
       {"flap_losses", scheduling.flap_losses, 1000, " (never)"},
-      {"suspect_jobs", scheduling.suspect_jobs, 100, " (never)"},
+      {"suspect_users", scheduling.suspect_users, 100, " (never)"},
       {"max_unreachable_percent", scheduling.max_unreachable_percent, 100, " (never)"},
       {"evictions_per_hour", scheduling.evictions_per_hour, kMostEvictionsPerHour, " (no limit)"},
       {"consolidations_per_hour", scheduling.consolidations_per_hour, kMostEvictionsPerHour, " (nobody is moved)"},

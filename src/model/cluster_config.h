@@ -204,7 +204,7 @@ struct SchedulingConfig {
   std::int64_t flap_losses = 3;
   std::int64_t flap_window_s = 3600;
   // A node that so many jobs blame within suspect_window_s is cordoned (control/suspect.h); 0: never.
-  std::int64_t suspect_jobs = 2;
+  std::int64_t suspect_users = 2;
   std::int64_t suspect_window_s = 86'400;
   // While at least this percentage of the nodes (and at least three nodes) is silent, no silent node is declared lost.
   // 0: each node is judged by itself.
@@ -235,7 +235,7 @@ struct SchedulingConfig {
         field("evictions_per_hour", &SchedulingConfig::evictions_per_hour),
         field("preempt_max_loss_s", &SchedulingConfig::preempt_max_loss_s),
         field("consolidations_per_hour", &SchedulingConfig::consolidations_per_hour),
-        field("energy", &SchedulingConfig::energy), field_if_set("suspect_jobs", &SchedulingConfig::suspect_jobs),
+        field("energy", &SchedulingConfig::energy), field_if_set("suspect_users", &SchedulingConfig::suspect_users),
         field_if_set("suspect_window_s", &SchedulingConfig::suspect_window_s));
   }
 };

@@ -178,7 +178,9 @@ struct NoteSignIns {
   std::vector<SignedIn> sign_ins;
 };
 // Says that the log was restored from a backup. It is the first command after a restore.
-struct NoteRestore {};
+struct NoteRestore {
+  std::uint64_t least_number = 0;  // that a job may have from now on; rises with each restore, also of one backup
+};
 
 // The commands from here on are reports of backends.
 

@@ -266,11 +266,13 @@ struct TaskExited {
   ExitReason reason = ExitReason::kExited;
   std::int32_t code = 0;  // exit status, or 128 + signal
   std::string message;
+  bool node_doubtful = false;  // its node may be at fault (control/suspect.h); set by control
   static constexpr auto fields() {
     return field_list(field("job", &TaskExited::job), field("attempt", &TaskExited::attempt),
                       field("task", &TaskExited::task), field("incarnation", &TaskExited::incarnation),
                       field("reason", &TaskExited::reason), field("code", &TaskExited::code),
-                      field("message", &TaskExited::message));
+                      field("message", &TaskExited::message),
+                      field_if_set("node_doubtful", &TaskExited::node_doubtful));
   }
 };
 

@@ -4,7 +4,6 @@
 
 #include "base/checked.h"
 #include "base/planted.h"
-#include "model/exit_code.h"
 #include "state/attained_service.h"
 #include "state/back_off.h"
 #include "state/estimate.h"
@@ -289,17 +288,6 @@ void State::on(const TaskStarted& event) {
   mark_service_unreconciled(existing(event.job));
 }
 
-namespace {
-
-// What the job asked for, what berth did, and the loss or restart of a whole node say nothing more of the node.
-bool may_be_its_nodes_fault(const TaskExited& exit) {
-  if (exit.reason == ExitReason::kSupervisorLost) return exit.code == kSupervisorDiedCode;
-  return exit.reason == ExitReason::kExited || exit.reason == ExitReason::kSignalled ||
-         exit.reason == ExitReason::kStartFailed;
-}
-
-}  // namespace
-
 void State::on(const TaskExited& event) {
   JobState& job = existing(event.job);
   AttemptState& attempt = *job.attempt;
@@ -314,7 +302,7 @@ void State::on(const TaskExited& event) {
     attempt.failure_code = event.code;
     attempt.first_failure = "task " + std::to_string(event.task) + ": " +
                             (event.message.empty() ? std::string(name_of(event.reason)) : event.message);
-    if (may_be_its_nodes_fault(event)) attempt.failed_on = task.placement.node;
+    if (event.node_doubtful) attempt.failed_on = task.placement.node;
   }
   node_mut(task.placement.node).tasks.erase({job.id, event.task});
   unreconciled_.insert(job.id);

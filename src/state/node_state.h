@@ -90,10 +90,13 @@ struct ClosedSpan {
 
 // A failure for which a job blames the node.
 struct Blame {
-  JobId family;  // the job, or its array or service
+  std::string user;  // of the job
+  JobId job;
   Timestamp at;
   bool operator==(const Blame&) const = default;
-  static constexpr auto fields() { return field_list(field("family", &Blame::family), field("at", &Blame::at)); }
+  static constexpr auto fields() {
+    return field_list(field("user", &Blame::user), field("job", &Blame::job), field("at", &Blame::at));
+  }
 };
 
 struct NodeState {
@@ -105,7 +108,7 @@ struct NodeState {
   std::string cordon_why;                 // reason of the cordon, from berth or from the operator
   Timestamp gone_at;                      // announced time of its shutdown; 0: none
   std::vector<Timestamp> contact_losses;  // times of the latest losses of contact
-  std::vector<Blame> blames;              // the latest, since it was last uncordoned
+  std::vector<Blame> blames;              // the latest of each user, since it was last uncordoned
   bool loss_deferred = false;             // silent, but not declared lost while too many nodes are silent
   bool removed = false;                   // lost, and no more part of the fleet: only the name is left (NodeRemoved)
   std::uint64_t lease = 0;

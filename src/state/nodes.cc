@@ -255,6 +255,11 @@ void State::on(const NodeRemoved& event) {
   node.foreign = {};
   node.contact_losses = {};
   node.blames = {};
+  jobs_.for_each([&](JobState& job) {  // another machine may come by its name
+    for (AttemptRecord& one : job.past) {
+      if (one.failed_on == event.node) one.failed_on = NodeId::none();
+    }
+  });
   node.cordoned = node.draining = false;
   node.cordon_why.clear();
   node.gone_at = {};
@@ -301,10 +306,15 @@ void State::on(const NodeBlamed& event) {
                                     [&](const AttemptRecord& one) { return one.number == event.attempt; });
   BERTH_CHECK(attempt != job.past.end() && attempt->failed_on == event.node);
   attempt->failed_on = NodeId::none();
-  if (attempt->outcome != Outcome::kNodeLost && job.failures > 0) --job.failures;
+  // One try is given back in the life of the job: there are more failures in its past than it is charged.
+  const auto failures = std::count_if(job.past.begin(), job.past.end(), [](const AttemptRecord& one) {
+    return one.outcome == Outcome::kFailed || one.outcome == Outcome::kStartFailed;
+  });
+  if (attempt->outcome != Outcome::kNodeLost && failures == job.failures) --job.failures;
   auto& blames = node_mut(event.node).blames;
+  std::erase_if(blames, [&](const Blame& one) { return one.user == job.spec.user; });
   if (blames.size() == kBlamesKept) blames.erase(blames.begin());
-  blames.push_back({job.parent.valid() ? job.parent : job.id, now_});
+  blames.push_back({job.spec.user, job.id, now_});
 }
 
 void State::on(const GpuHealthChanged& event) {

@@ -91,11 +91,12 @@ def jobs_are_as_they_were_after_a_restore():
     assert restored.token == server.token
     assert jobs(restored) == jobs(restored, moment) == then
     assert restored.ask("GET", "/healthz")["status"] == "ok", "its end is known"
-    assert [submit(restored, name) for name in ("next", "and-next")] == [10_000_000, 10_000_001], "no number of a forgotten job"
+    first = submit(restored, "next")
+    assert first > 5_000_000 and submit(restored, "and-next") == first + 1, f"{first}: a number of a forgotten job may be given again"
     restored.stop()
     assert not os.path.exists(os.path.join(fresh, "restored"))
     assert restored.start(), restored.tail()
-    assert submit(restored, "later") == 10_000_002, "it was restored once"
+    assert submit(restored, "later") == first + 2, "it was restored once"
     restored.kill()
     discard(server)
 

@@ -319,8 +319,8 @@ Schema scheduling() {
                                         0, 100)},
        {"flap_losses?", integer("A node that lost contact so often within the window is cordoned; 0: never.", 0, 1000)},
        {"flap_window?", duration("The window.")},
-       {"suspect_jobs?",
-        integer("A node on which so many jobs failed within the window that then did well elsewhere is "
+       {"suspect_users?",
+        integer("A node on which jobs of so many users failed within the window that then did well elsewhere is "
                 "cordoned; 0: never.",
                 0, 100)},
        {"suspect_window?", duration("The window.")},

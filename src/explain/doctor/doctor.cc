@@ -147,7 +147,8 @@ class Doctor {
       if (token.role != Role::kMetrics || token.expires <= now_) continue;
       is_there = true;
       const auto used = facts_.token_use.find(token.digest);
-      if (used != facts_.token_use.end()) last = std::max(last.value_or(used->second), used->second);
+      const Timestamp seen = used == facts_.token_use.end() ? token.created : std::max(used->second, token.created);
+      last = std::max(last.value_or(seen), seen);
     }
     const char* const remedy =
         "berth token create prometheus --role metrics, and examples/prometheus (docs/metrics.md)";
@@ -155,7 +156,8 @@ class Doctor {
       say(CheckArea::kInfrastructure, "metrics-read", CheckResult::kMissing, "No token is for a Prometheus.", remedy);
     else
       judge(CheckArea::kInfrastructure, "metrics-read", last && now_ - *last < kDayMs, CheckResult::kBroken,
-            "A Prometheus has read the metrics within a day.", "No Prometheus has read the metrics for a day.", remedy);
+            "A token for a Prometheus was made or used within a day.", "No Prometheus has read the metrics for a day.",
+            remedy);
   }
 
   void resources() {
@@ -219,9 +221,12 @@ class Doctor {
     judge(kArea, "tls", facts_.has_tls || !facts_.on_network, CheckResult::kBroken,
           facts_.has_tls ? "The server speaks TLS." : "The server is reached from its own machine alone.",
           "Tokens cross the network without TLS.", "berth serve --tls-cert FILE --tls-key FILE");
-    judge(kArea, "roles", !state_.bindings().empty(), CheckResult::kMissing,
-          counted(state_.bindings().size(), "role is", "roles are") + " granted to subjects.",
-          "No role is granted to a subject: whoever works here uses the admin's token.",
+    const auto is_tenants = [](const auto& one) { return one.second.role != Role::kAdmin; };
+    const bool has_tokens = std::any_of(state_.tokens().begin(), state_.tokens().end(), is_tenants);
+    judge(kArea, "roles", has_tokens || !state_.bindings().empty(), CheckResult::kMissing,
+          counted(state_.bindings().size(), "role is", "roles are") + " granted to subjects, and " +
+              counted(state_.tokens().size(), "token has", "tokens have") + " a role.",
+          "No role is granted, and no token but the admin's is there.",
           "berth grant SUBJECT member QUEUE (docs/roles.md)");
     tokens();
     if (facts_.runs_tasks)
@@ -336,8 +341,10 @@ class Doctor {
     } else if (!facts_.backup_warning.empty()) {
       say(kArea, "backups", CheckResult::kBroken, "The last backup failed: " + facts_.backup_warning + ".",
           "make room or mend " + facts_.backups_to);
+    } else if (!facts_.last_backup) {
+      say(kArea, "backups", CheckResult::kUnseen, "The first backup is being made.", "ask again in a while");
     } else {
-      const bool is_fresh = facts_.last_backup && now_ - *facts_.last_backup < 2000 * facts_.backups_every_s;
+      const bool is_fresh = now_ - *facts_.last_backup < 2000 * facts_.backups_every_s;
       judge(kArea, "backups", is_fresh, CheckResult::kBroken,
             "A backup that was checked is younger than twice " + every + ".",
             "No good backup is younger than twice " + every + ".", "berth backup DATA_DIR DEST, and the server's log");

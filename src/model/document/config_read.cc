@@ -411,7 +411,7 @@ class ConfigReader {
         {"resize_interval", [&](const Value& v) { scheduling.resize_interval_s = v.duration_s(); }},
         {"flap_losses", [&](const Value& v) { scheduling.flap_losses = v.integer(0, 1000); }},
         {"flap_window", [&](const Value& v) { scheduling.flap_window_s = v.duration_s(); }},
-        {"suspect_jobs", [&](const Value& v) { scheduling.suspect_jobs = v.integer(0, 100); }},
+        {"suspect_users", [&](const Value& v) { scheduling.suspect_users = v.integer(0, 100); }},
         {"suspect_window", [&](const Value& v) { scheduling.suspect_window_s = v.duration_s(); }},
         {"cooldown", [&](const Value& v) { scheduling.cooldown_s = v.duration_s(); }},
         {"evictions_per_hour",

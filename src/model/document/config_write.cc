@@ -199,8 +199,8 @@ Node scheduling_node(const SchedulingConfig& scheduling, Defaults defaults) {
   if (all || scheduling.flap_window_s != plain.flap_window_s) {
     map.set("flap_window", plain_node(duration_text(scheduling.flap_window_s)));
   }
-  if (all || scheduling.suspect_jobs != plain.suspect_jobs) {
-    map.set("suspect_jobs", integer_node(scheduling.suspect_jobs));
+  if (all || scheduling.suspect_users != plain.suspect_users) {
+    map.set("suspect_users", integer_node(scheduling.suspect_users));
   }
   if (all || scheduling.suspect_window_s != plain.suspect_window_s) {
     map.set("suspect_window", plain_node(duration_text(scheduling.suspect_window_s)));

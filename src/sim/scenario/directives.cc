@@ -94,7 +94,7 @@ constexpr auto kClusterLines = std::to_array<Directive>({
      .options = "min-runtime grace reclaim preempt half-life backfill-reservations backfill-after deadline-slack "
                 "resize-interval cooldown "
                 "evictions-per-hour consolidations-per-hour victims-per-cycle preempt-max-loss flap-losses flap-window "
-                "suspect-jobs suspect-window "
+                "suspect-users suspect-window "
                 "max-unreachable-percent score "
                 "fragmentation-alert energy"},
 });

@@ -152,7 +152,7 @@ Result<void> read_scheduling(const Line& line, SchedulingConfig& rules) {
   const std::pair<const char*, std::int64_t*> numbers[] = {
       {"fragmentation-alert", &rules.fragmentation_alert_percent},
       {"flap-losses", &rules.flap_losses},
-      {"suspect-jobs", &rules.suspect_jobs},
+      {"suspect-users", &rules.suspect_users},
       {"evictions-per-hour", &rules.evictions_per_hour},
       {"consolidations-per-hour", &rules.consolidations_per_hour},
       {"victims-per-cycle", &rules.victims_per_cycle},

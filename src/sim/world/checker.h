@@ -180,6 +180,7 @@ class Checker : public Witness {
     std::uint32_t failed_attempt = 0;     // the last one that failed; 0: none
     std::set<NodeId> failed_on;           // its nodes, until one is blamed
     bool failure_counted = false;
+    bool given_back = false;  // a try, because it blamed a node
 
     // Returns the places that are nominated, or kept, for the job.
     std::span<const TaskPlacement> promised() const {
@@ -493,9 +494,10 @@ class Checker : public Witness {
   std::set<JobId> cancelling_;
   std::set<std::pair<JobId, std::size_t>> may_not_borrow_;  // charges that have to be within when the iteration ends
   std::set<std::uint32_t> roomier_;
-  std::set<std::uint32_t> contended_;                // queues where room was taken from one charge for another
-  std::set<std::size_t> flapping_;                   // nodes that are back and have to be cordoned
-  std::map<std::size_t, std::set<JobId>> accusers_;  // jobs that have blamed a node, since it was uncordoned
+  std::set<std::uint32_t> contended_;  // queues where room was taken from one charge for another
+  std::set<std::size_t> flapping_;     // nodes that are back and have to be cordoned
+  std::map<std::size_t, std::set<std::string>>
+      accusers_;  // users whose jobs have blamed a node, since it was uncordoned
 
   std::map<std::uint64_t, Submission> expected_;
   std::map<std::pair<std::string, std::string>, JobId> answered_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/clock_discipline.h"
 #include "sim/world/checker.h"
@@ -142,17 +143,24 @@ void Checker::on(const NodeBlamed& event) {
   require(job->running && was_there, "P13", text_of(event.job) + " blames a node for nothing");
   for (const TaskPlacement& placement : job->placements)
     require(placement.node != event.node, "P13", text_of(event.job) + " blames a node on which it runs");
-  if (job->failure_counted) --job->failures;
+  if (job->failure_counted && !std::exchange(job->given_back, true)) --job->failures;
   job->failed_on.clear();
-  accusers_[event.node.index()].insert(job->parent.valid() ? job->parent : event.job);
+  accusers_[event.node.index()].insert(job->spec.user);
 }
 
 void Checker::on(const NodeCordoned& event) {
   if (event.cordoned && event.user == "berth" && event.why.starts_with("suspect")) {
     count("suspect");
     const auto accusers = static_cast<std::int64_t>(accusers_[event.node.index()].size());
-    require(config_.scheduling.suspect_jobs > 0 && accusers >= config_.scheduling.suspect_jobs, "P13",
-            "a node is suspect that few jobs blame");
+    require(config_.scheduling.suspect_users > 0 && accusers >= config_.scheduling.suspect_users, "P13",
+            "a node is suspect that few users blame");
+    std::size_t known = 0;
+    std::size_t others = 0;
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      if (nodes_[n].status != NodeStatus::kLost) ++known;
+      if (n != event.node.index() && nodes_[n].cordoned && accusers_.contains(n)) ++others;
+    }
+    require(others < std::max<std::size_t>(1, known / 50), "P13", "too many nodes are kept out as suspect");
   }
   if (!event.cordoned) accusers_.erase(event.node.index());
   count(event.why.empty() ? "cordon" : "held out");

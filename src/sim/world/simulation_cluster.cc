@@ -161,7 +161,7 @@ void Simulation::choose_policies(ClusterConfig& config) {
   if (apart.chance(500)) config.scheduling.flap_losses = apart.between(0, 5);
   if (apart.chance(500)) config.scheduling.max_unreachable_percent = apart.between(0, 60);
   Random suspicion(seed_ ^ 0x5a59ec7ULL);
-  if (suspicion.chance(500)) config.scheduling.suspect_jobs = suspicion.between(0, 3);
+  if (suspicion.chance(500)) config.scheduling.suspect_users = suspicion.between(0, 3);
   Random levels(seed_ ^ 0x1e7e15ULL);
   for (PoolConfig& pool : config.pools) {
     if (levels.chance(150)) pool.gpu_levels = {GpuLevel::kWhole, GpuLevel::kMig};
