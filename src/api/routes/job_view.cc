@@ -147,6 +147,20 @@ json::object size_view(const state::AttemptState& attempt) {
       {"tasks", attempt.tasks.size()}, {"gpus", from_thousandths(gpu_milli)}, {"since", to_iso8601(attempt.resized)}};
 }
 
+// The pool that all its task groups name; empty if they do not.
+std::string pool_of(const JobSpec& spec) {
+  const std::string& pool = spec.groups.front().pool;
+  const bool same =
+      std::all_of(spec.groups.begin(), spec.groups.end(), [&](const auto& one) { return one.pool == pool; });
+  return same ? pool : std::string();
+}
+
+std::int64_t cpu_milli_of(const JobSpec& spec) {
+  std::int64_t milli = 0;
+  for (const TaskGroup& group : spec.groups) milli += group.request.cpu_milli * group.count;
+  return milli;
+}
+
 // The first line of a job's view: what does not depend on where it is in its life.
 json::object identity(const ShownJob& shown) {
   const JobState& job = shown.job;
@@ -167,6 +181,9 @@ json::object identity(const ShownJob& shown) {
                     {"attempt", current_attempt(job)},
                     {"attempts", job.is_parent() ? 0 : job.attempts},
                     {"failures", job.failures}};
+  view["cpus"] = from_thousandths(cpu_milli_of(job.spec));
+  if (const std::string pool = pool_of(job.spec); !pool.empty()) view["pool"] = pool;
+  if (job.spec.time_limit_s > 0) view["time_limit_s"] = job.spec.time_limit_s;
   if (shown.outcome) view["outcome"] = text(name_of(*shown.outcome));
   if (shown.finished) {
     view["finished"] = to_iso8601(*shown.finished);
