@@ -11,9 +11,9 @@
 
 #include "backend/kubernetes/job_namespace.h"
 #include "backend/kubernetes/kubernetes_backend.h"
+#include "backend/kubernetes/stamp_check.h"
 #include "base/hash.h"
 #include "daemon/machine.h"
-#include "kube/user_stamp.h"
 #include "model/document/quantity.h"
 #include "model/gpu_model.h"
 #include "model/name.h"
@@ -110,7 +110,7 @@ Result<backend::Credentials> read_credentials(const KubernetesFlags& flags) {
 
 Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
     const KubernetesFlags& flags, std::vector<std::string> levels, backend::Credentials credentials,
-    const std::string& data_dir, const state::State& state, kube::SaveReports saves, std::function<Timestamp()> now,
+    const std::string& data_dir, const state::State& state, SaveReports saves, std::function<Timestamp()> now,
     std::function<void(const Error&)> end_process) {
   auto labels = read_topology_labels(flags.topology_labels);
   if (!labels) return labels.error();
@@ -134,7 +134,7 @@ Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
   auto own = backend::read_job_namespace(flags.job_namespace);
   if (!own) return own.error();
   options.cluster.own = std::move(*own);
-  options.cluster.own.saves = std::move(saves);
+  options.cluster.own.saves = {std::move(saves.server), std::move(saves.token)};
   for (const state::NodeState& node : state.nodes()) {
     if (node.removed || state.removals().contains(node.id)) continue;
     options.cluster.nodes.push_back({node.spec.name, node.spec.machine, node.status == NodeStatus::kLost});

@@ -11,7 +11,7 @@
 #include "backend/kubernetes/credentials.h"
 #include "base/result.h"
 #include "base/timestamp.h"
-#include "kube/own_pod.h"
+#include "model/effect.h"
 #include "state/state.h"
 
 namespace berth::daemon {
@@ -31,6 +31,11 @@ struct KubernetesFlags {
   std::int64_t shorter_waits = 1;  // of tests: the waits of a cluster (kube/waits.h) are divided by this
 };
 
+struct SaveReports {
+  std::string server;  // its address; empty: pods report nothing
+  std::function<std::string(const TaskKey&)> token;
+};
+
 // Splits and checks the label keys.
 Result<std::vector<std::string>> read_topology_labels(const std::string& flag);
 
@@ -48,7 +53,7 @@ Result<backend::Credentials> read_credentials(const KubernetesFlags& flags);
 // Lease is that of the data directory on this host.
 Result<std::unique_ptr<backend::Backend>> make_kubernetes_backend(
     const KubernetesFlags& flags, std::vector<std::string> levels, backend::Credentials credentials,
-    const std::string& data_dir, const state::State& state, kube::SaveReports saves, std::function<Timestamp()> now,
+    const std::string& data_dir, const state::State& state, SaveReports saves, std::function<Timestamp()> now,
     std::function<void(const Error&)> end_process);
 
 }  // namespace berth::daemon
