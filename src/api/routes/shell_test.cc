@@ -30,7 +30,7 @@ struct ShellWorld {
                             .user = user})
                      .status,
                  201);
-    for (const std::uint64_t job : {1, 2}) REQUIRE(service.run(ReportTaskStarted{JobId(job), 1, 0, 1}));
+    for (const std::uint64_t job : {1UL, 2UL}) REQUIRE(service.run(ReportTaskStarted{JobId(job), 1, 0, 1}));
   }
 
   std::shared_ptr<RecordedAnswer> ask(const std::string& user, const std::string& target = kExec) const {
