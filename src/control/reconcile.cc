@@ -94,7 +94,8 @@ AttemptEnd own_end_of_attempt(const State& state, const JobState& job) {
 AttemptEnd end_of_attempt(const State& state, const JobState& job) {
   const AttemptState& attempt = *job.attempt;
   AttemptEnd end = own_end_of_attempt(state, job);
-  if (job.spec.kind == JobKind::kInteractive) end.again = end.back_off = false;  // the terminal of its user is gone
+  // The terminal of its user is gone. One whose task never ran had none yet: it still waits for its turn.
+  if (job.spec.kind == JobKind::kInteractive && attempt.ran) end.again = end.back_off = false;
   const bool by_user = attempt.stopping() && attempt.stop->cause == StopCause::kUser;
   const bool cancelled = by_user || (job.cancel_requested && (attempt.stopping() || end.again));
   return cancelled ? AttemptEnd{Outcome::kCancelled} : end;

@@ -47,9 +47,45 @@ TEST_CASE_FIXTURE(RequeueFleet, "an interactive job is not queued again, as its 
   REQUIRE_FALSE(effects.empty());
   CHECK(std::get<StartTask>(effects.front()).terminal);
   CHECK_EQ(std::get<StartTask>(effects.front()).stop_signal, 1);
+  command(ReportTaskStarted{id, 1, 0, 1});
   CHECK(end(id, ExitReason::kSupervisorLost, 1, "the machine restarted") == -1);
   REQUIRE(state.finished(id) != nullptr);
   CHECK(state.finished(id)->outcome == Outcome::kNodeLost);
+}
+
+TEST_CASE_FIXTURE(RequeueFleet,
+                  "an interactive job of which nothing has run yet is queued again for what is not its fault") {
+  JobSpec spec = job("research", 1);
+  spec.kind = JobKind::kInteractive;
+  const JobId id = start(spec, "n1", 0);
+  CHECK_EQ(end(id, ExitReason::kStartFailed, kNodeShortCode, "no process ids"), 1'000);
+  start_again(id);
+  CHECK_EQ(end(id, ExitReason::kStartFailed, kNotStartedCode, "it was not started"), 2'000);
+  start_again(id);
+  end(id, ExitReason::kNodeLost, 1, "the machine is gone");
+  REQUIRE(state.job(id) != nullptr);
+  start_again(id);
+  CHECK_EQ(end(id, ExitReason::kStartFailed, 127, "cannot execute x"), -1);
+  CHECK(state.finished(id)->outcome == Outcome::kStartFailed);
+}
+
+TEST_CASE_FIXTURE(RequeueFleet, "an interactive job is queued again after an eviction only if nothing of it has run") {
+  JobSpec spec = job("research", 1);
+  spec.kind = JobKind::kInteractive;
+  const JobId id = start(spec, "n1", 0);
+  const auto evict = [&] {
+    Batch batch(state, now);
+    batch.emit(StopBegan{id, state.job(id)->attempts, StopCause::kPreempt, JobId::none(), now + 1'000, 0});
+    reconcile(batch);
+  };
+  evict();
+  end(id, ExitReason::kKilled, 0, "");
+  REQUIRE(state.job(id) != nullptr);
+  start_again(id);
+  command(ReportTaskStarted{id, 2, 0, 1});
+  evict();
+  CHECK_EQ(end(id, ExitReason::kKilled, 0, ""), -1);
+  CHECK(state.finished(id)->outcome == Outcome::kPreempted);
 }
 
 TEST_CASE_FIXTURE(RequeueFleet, "a machine that restarts under a job costs it no pause and no retry") {

@@ -283,9 +283,11 @@ void State::on(const ChargePromoted& event) {
 }
 
 void State::on(const TaskStarted& event) {
-  TaskState& task = existing(event.job).attempt->tasks[event.task];
+  JobState& job = existing(event.job);
+  TaskState& task = job.attempt->tasks[event.task];
   BERTH_CHECK(task.phase == TaskPhase::kBound);
   task.phase = TaskPhase::kRunning;
+  if (job.spec.kind == JobKind::kInteractive) job.attempt->ran = true;
   mark_service_unreconciled(existing(event.job));
 }
 

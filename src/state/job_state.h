@@ -105,6 +105,7 @@ struct AttemptState {
   // When its last eviction was cancelled. While it is asked to stop: when that stop began.
   Timestamp eviction_cancelled_at;
   NodeId failed_on;  // the node of the first task that failed
+  bool ran = false;  // of interactive jobs alone: the task has started
 
   bool all_exited() const { return exited == tasks.size(); }
   // Returns true if its last tasks were asked to stop and the others continue.
@@ -124,7 +125,7 @@ struct AttemptState {
         field("resized", &AttemptState::resized), field("shrinks", &AttemptState::shrinks),
         field("reserved_start", &AttemptState::reserved_start), field("grace_used_ms", &AttemptState::grace_used_ms),
         field("eviction_cancelled_at", &AttemptState::eviction_cancelled_at),
-        field_if_set("failed_on", &AttemptState::failed_on));
+        field_if_set("failed_on", &AttemptState::failed_on), field_if_set("ran", &AttemptState::ran));
   }
 };
 
