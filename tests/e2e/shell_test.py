@@ -184,11 +184,23 @@ def an_interactive_job_is_gone_with_its_shell():
     job = world.server.wait_phase(1, "finished")
     assert (job["kind"], job["outcome"], job["past"][-1]["code"]) == ("interactive", "failed", 5), job
     assert "in-1-dumb" in world.berth("logs", "1").stdout
-    good = world.terminal("run", "-it", "--queue", "red", "--cpus", "0.1", "--", "true")
-    assert good.end() == 0, good.seen
+    good = world.terminal("run", "-it", "--queue", "red", "--cpus", "0.1", "--", "echo", "quick-words")
+    assert good.end() == 0 and b"quick-words" in good.seen, good.seen
     assert world.server.wait_phase(2, "finished")["outcome"] == "succeeded"
     refused = world.berth("run", "-it", "--queue", "red", "--", "sh")
     assert refused.returncode == 2 and "needs a terminal" in refused.stderr, refused
+    discard(world.server)
+
+
+def a_terminal_is_taken_over_from_its_run():
+    world = World()
+    shell = world.terminal("run", "-it", "--queue", "red", "--cpus", "0.1", "--", "sh")
+    shell.ask("x=kept; echo be''gun", "begun")
+    taker = world.terminal("attach", "1")
+    taker.ask("echo still-$x", "still-kept")
+    assert shell.end() == 4 and b"attached elsewhere" in shell.seen, (shell.code, shell.seen)
+    taker.type("exit 3\n")
+    assert taker.end() == 3, taker.seen
     discard(world.server)
 
 
@@ -287,6 +299,7 @@ if __name__ == "__main__":
                         a_terminal_has_its_size_its_keys_and_its_exit_code,
                         what_the_terminal_leaves_behind_is_ended,
                         an_interactive_job_is_gone_with_its_shell,
+                        a_terminal_is_taken_over_from_its_run,
                         an_interactive_job_outlives_its_terminal_and_the_server,
                         who_may_not_open_a_shell_is_told_and_audited,
                         a_browser_opens_no_shell,

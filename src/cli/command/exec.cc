@@ -30,20 +30,20 @@ std::vector<QueryValue> size_values() {
 
 }  // namespace
 
-Result<int> attach_terminal(const std::string& id, Session& session) {
+Attachment attach_terminal(const std::string& id, Session& session) {
   const auto path = job_path(id, "/attach");
-  if (!path) return path.error();
+  if (!path) return {false, path.error()};
   auto line = open_shell_line(session, query(*path, size_values()));
-  if (!line) return line.error();
+  if (!line) return {false, line.error()};
   auto code = follow_shell(**line, {true, true}, session);
   if (!code && code.error().code == ErrorCode::kUnavailable)
-    return Error{ErrorCode::kUnavailable, code.error().message + "; the job goes on for a while: berth attach " + id};
-  return code;
+    code = Error{ErrorCode::kUnavailable, code.error().message + "; the job goes on for a while: berth attach " + id};
+  return {true, std::move(code)};
 }
 
 Result<int> run(const AttachOptions& options, Session& session) {
   if (auto ok = check_terminal("berth attach"); !ok) return ok.error();
-  return attach_terminal(options.id, session);
+  return attach_terminal(options.id, session).code;
 }
 
 Result<int> run(const ExecOptions& options, Session& session) {

@@ -60,7 +60,9 @@ class Attached {
 
  private:
   Result<std::optional<int>> try_to_attach();  // nothing: not yet
-  Result<bool> step();                         // false when the job is over and all is shown
+  Result<std::optional<int>> show_unattached();
+  Result<std::optional<int>> end_without_code(const Error& why);
+  Result<bool> step();  // false when the job is over and all is shown
   void say(const std::string& what) {
     if (!quiet_) session_.err << "berth: " << printable(what) << "\n" << std::flush;
   }
@@ -253,14 +255,31 @@ Result<std::optional<int>> Attached::try_to_attach() {
   job_ = *job;
   say_state(job_);
   const std::string phase = show(job_, "phase");
-  if (phase == "finished") return std::optional(exit_code_of_job(job_));
+  if (phase == "finished") return show_unattached();
   if (phase == "pending") return std::optional<int>();
-  const auto code = attach_terminal(id_, session_);
-  if (code) return std::optional(*code);
+  const Attachment attached = attach_terminal(id_, session_);
+  if (attached.code) return std::optional(*attached.code);
+  const Error& why = attached.code.error();
+  if (attached.joined) return end_without_code(why);
   // Its process has not reported itself, or it has just ended: the next look says which.
-  if (code.error().code == ErrorCode::kConflict && phase == "running" && ++refused_ < kMostSilentPollsOfRun)
+  if (why.code == ErrorCode::kConflict && phase == "running" && ++refused_ < kMostSilentPollsOfRun)
     return std::optional<int>();
-  return code.error();
+  return why;
+}
+
+// The job was over before its terminal could be attached: its log has what it would have shown.
+Result<std::optional<int>> Attached::show_unattached() {
+  const auto code = follow();
+  if (!code) return code.error();
+  return std::optional(*code);
+}
+
+// The terminal was joined and is not any more: another one has it, unless the job ended in that moment. It is not
+// attached again, which would take it back.
+Result<std::optional<int>> Attached::end_without_code(const Error& why) {
+  const auto job = get(session_, "/v1/jobs/" + id_);
+  if (!job || show(*job, "phase") != "finished") return why;
+  return std::optional(exit_code_of_job(*job));
 }
 
 Result<int> Attached::attach() {
