@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <pwd.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -61,7 +63,8 @@ std::optional<Terminal> open_terminal(const WindowSize& size) {
   const int master = terminal.master.get();
   if (master < 0 || ::grantpt(master) != 0 || ::unlockpt(master) != 0) return std::nullopt;
   terminal.slave = Descriptor(::ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (!terminal.slave.is_open()) return std::nullopt;
+  // grantpt lets its group write to it, and so any user by write(1).
+  if (!terminal.slave.is_open() || ::fchmod(terminal.slave.get(), 0600) != 0) return std::nullopt;
   set_window_size(master, size);
   return terminal;
 }
@@ -229,6 +232,18 @@ std::optional<ChildFailure> hear_of_failure(int failure_fd) {
   return failure;
 }
 
+// Returns true when hear_of_failure would return at once, and false if that takes over `most_ms`; negative: any time.
+bool is_heard_within(int failure_fd, int most_ms) {
+  const std::int64_t deadline = boot_clock_ms() + most_ms;
+  while (most_ms >= 0) {
+    pollfd waited{failure_fd, POLLIN, 0};
+    const std::int64_t left = std::max<std::int64_t>(0, deadline - boot_clock_ms());
+    if (::poll(&waited, 1, static_cast<int>(left)) > 0) return true;
+    if (left == 0) return false;
+  }
+  return true;
+}
+
 void add_login_of(const TaskUser& user, std::map<std::string, std::string>& variables) {
   passwd entry{};
   passwd* found = nullptr;
@@ -269,7 +284,7 @@ Environment compose_environment(const TaskLaunch& launch, std::size_t rank, cons
 
 std::variant<Rank, StartFailure> start_rank(const TaskLaunch& launch, std::size_t rank, const std::string& token,
                                             const TaskCgroups& cgroups, int oom_score, int view,
-                                            const RankStreams& streams) {
+                                            const RankStreams& streams, int most_ms) {
   auto opened = open_streams(streams);
   if (!opened) {
     const char* what = streams.terminal ? "a pseudo-terminal" : "a pipe";
@@ -298,8 +313,14 @@ std::variant<Rank, StartFailure> start_rank(const TaskLaunch& launch, std::size_
   }
   if (pid == 0) run_child(plan);
   word->write_end.reset();
+  if (!is_heard_within(word->read_end.get(), most_ms)) {
+    ::kill(pid, SIGKILL);  // and no wait for its end: a call that hangs may not be interrupted
+    return StartFailure{kNodeShortCode, "it did not start within " + std::to_string(most_ms) +
+                                            " ms: its directory or program is on a file system that hangs, or it "
+                                            "was stopped"};
+  }
   if (const auto failure = hear_of_failure(word->read_end.get())) {
-    ::waitpid(pid, nullptr, 0);
+    if (most_ms < 0) ::waitpid(pid, nullptr, 0);
     return explain(*failure, launch);
   }
   Rank born = std::move(opened->kept);

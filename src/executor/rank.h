@@ -43,9 +43,11 @@ Environment compose_environment(const TaskLaunch& launch, std::size_t rank, cons
 void set_window_size(int terminal, const WindowSize& size);
 
 // Forks and executes. `view` is the mount namespace of the task; negative: that of its supervisor. Returns when the
-// program runs, or has failed to start.
+// program runs, or has failed to start. After `most_ms`, where that is not negative, the process is killed and has
+// failed to start: a file system that hangs, or a SIGSTOP, may hold it. Then, and after any other failure of such a
+// start, the process is still to be reaped.
 std::variant<Rank, StartFailure> start_rank(const TaskLaunch& launch, std::size_t rank, const std::string& token,
                                             const TaskCgroups& cgroups, int oom_score, int view = -1,
-                                            const RankStreams& streams = {});
+                                            const RankStreams& streams = {}, int most_ms = -1);
 
 }  // namespace berth::executor

@@ -15,13 +15,14 @@
 #include <cstdio>
 
 #include "executor/state_file.h"
+#include "model/exit_code.h"
 
 namespace berth::executor {
 namespace {
 
 constexpr int kBacklog = 16;
-constexpr int kReadsAtOnce = 8;  // so that a shell that never stops printing does not keep the supervisor
-constexpr int kLastFlushMs = 1'000;
+constexpr int kReadsAtOnce = 8;               // so that a shell that never stops printing does not keep the supervisor
+constexpr std::int64_t kLastFlushMs = 1'000;  // of all connections together
 constexpr const char* kTaskHasEnded = "the task has ended, and its shells with it";
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
@@ -79,6 +80,8 @@ ShellDesk::ShellDesk(const std::string& task_dir) {
   const Descriptor directory(::open(task_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const sockaddr_un address = address_in(directory);
   listener_ = Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // What is there is of a supervisor that has ended: this one has the lock of the task.
+  ::unlink(address.sun_path);
   if (!listener_.is_open() ||
       ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(listener_.get(), kBacklog) != 0) {
@@ -128,8 +131,8 @@ void ShellDesk::accept_all() {
 
 void ShellDesk::attend(Session& session, const Start& start, std::int64_t now) {
   if (session.connection.is_open()) {
-    read_messages(session, start, now);
     pass_input(session);
+    read_messages(session, start, now);
   }
   const bool all_is_copied = copy_output(session);
   if (session.process && session.process->ended && all_is_copied && !session.finished)
@@ -146,7 +149,8 @@ void ShellDesk::attend(Session& session, const Start& start, std::int64_t now) {
 
 void ShellDesk::read_messages(Session& session, const Start& start, std::int64_t now) {
   std::array<char, kShellChunkBytes> buffer;
-  for (int turn = 0; turn < kReadsAtOnce && session.to_process.empty() && !session.finished; ++turn) {
+  // All that is received is obeyed, since poll tells of nothing that is here already.
+  for (int reads = 0; session.to_process.empty() && !session.finished;) {
     auto message = session.reader.next();
     if (!message) return finish(session, {std::nullopt, message.error().message});
     if (*message) {
@@ -154,6 +158,7 @@ void ShellDesk::read_messages(Session& session, const Start& start, std::int64_t
       pass_input(session);
       continue;
     }
+    if (reads++ == kReadsAtOnce) return;
     const ssize_t count = ::recv(session.connection.get(), buffer.data(), buffer.size(), 0);
     if (count <= 0) return;  // attend looks whether it is gone
     session.reader.feed({buffer.data(), static_cast<std::size_t>(count)});
@@ -187,6 +192,7 @@ void ShellDesk::begin(Session& session, const ShellBegin& begin, const Start& st
   if (const auto* failure = std::get_if<StartFailure>(&started))
     return finish(session, {failure->code, failure->message});
   session.process = std::move(std::get<Rank>(started));
+  session.has_terminal = begin.terminal;
   if (!begin.terminal && !begin.input) session.process->input.reset();
   if (is_gone(session.connection.get())) hang_up(session, now);
 }
@@ -221,8 +227,7 @@ void ShellDesk::pass_input(Session& session) {
     session.to_process.erase(0, static_cast<std::size_t>(count));
   }
   // A terminal has no end of input but what is typed.
-  const bool has_pipe = session.process && session.process->errors.is_open();
-  if (session.no_more_input && has_pipe) session.process->input.reset();
+  if (session.no_more_input && session.process && !session.has_terminal) session.process->input.reset();
 }
 
 bool ShellDesk::copy_output(Session& session) {
@@ -323,9 +328,26 @@ std::optional<std::int64_t> ShellDesk::detached_since() const {
   return detached_since_;
 }
 
+void ShellDesk::flush_until(Session& session, std::int64_t deadline) {
+  flush(session);
+  while (session.connection.is_open() && !session.to_client.empty()) {
+    pollfd writable{session.connection.get(), POLLOUT, 0};
+    const std::int64_t left = deadline - boot_clock_ms();
+    if (left <= 0 || ::poll(&writable, 1, static_cast<int>(left)) <= 0 || (writable.revents & POLLOUT) == 0) return;
+    flush(session);
+  }
+}
+
 void ShellDesk::end(std::int32_t code) {
+  // A terminal that is just being attached gets what was shown, and the end.
+  const Start none = [](const ShellBegin&) { return StartFailure{kNodeShortCode, kTaskHasEnded}; };
+  accept_all();
+  for (Session& session : sessions_) {
+    if (!session.begun && session.connection.is_open()) read_messages(session, none, 0);
+  }
   listener_.reset();
   terminal_ = -1;
+  const std::int64_t deadline = boot_clock_ms() + kLastFlushMs;
   for (Session& session : sessions_) {
     copy_output(session);
     if (session.attached) {
@@ -335,10 +357,7 @@ void ShellDesk::end(std::int32_t code) {
     } else {
       finish(session, {std::nullopt, kTaskHasEnded});
     }
-    pollfd writable{session.connection.get(), POLLOUT, 0};
-    while (session.connection.is_open() && !session.to_client.empty() && ::poll(&writable, 1, kLastFlushMs) > 0 &&
-           (writable.revents & POLLOUT) != 0)
-      flush(session);
+    flush_until(session, deadline);
     session.connection.reset();
   }
   sessions_.clear();

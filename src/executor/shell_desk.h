@@ -77,7 +77,8 @@ class ShellDesk {
     std::string to_client;   // framed messages
     std::string to_process;  // input that its stdin has not taken
     bool begun = false;
-    bool attached = false;  // it has the terminal
+    bool attached = false;      // it has the terminal of the task
+    bool has_terminal = false;  // its process has one of its own
     bool no_more_input = false;
     bool finished = false;  // its end is in to_client
     std::optional<Rank> process = {};
@@ -94,6 +95,7 @@ class ShellDesk {
   bool copy_output(Session& session);  // true: there is no more now
   void finish(Session& session, const ShellEnd& end);
   void flush(Session& session);
+  void flush_until(Session& session, std::int64_t deadline);  // of the boot clock
   void hang_up(Session& session, std::int64_t now);
   int input_of(const Session& session) const;
 

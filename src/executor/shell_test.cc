@@ -1,10 +1,13 @@
 // Shells in tasks, and the terminals of interactive tasks.
 
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <csignal>
 
 #include "executor/executor_fixture.h"
+#include "executor/rank.h"
+#include "model/exit_code.h"
 #include "model/shell_message.h"
 
 namespace berth::executor {
@@ -19,8 +22,9 @@ class ShellClient {
   }
 
   void send(ShellChannel channel, std::string_view bytes) { send(shell_message(channel, bytes)); }
-  void send(const std::string& message) {
-    std::string_view rest = pending_ += framed(message);
+  void send(const std::string& message) { send_bytes(framed(message)); }
+  void send_bytes(const std::string& bytes) {
+    std::string_view rest = bytes;
     while (!rest.empty()) {
       pollfd waited{connection_.get(), POLLIN | POLLOUT, 0};
       REQUIRE(::poll(&waited, 1, static_cast<int>(kPatienceMs)) > 0);
@@ -28,7 +32,6 @@ class ShellClient {
       const ssize_t count = ::send(connection_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
       if (count > 0) rest.remove_prefix(static_cast<std::size_t>(count));
     }
-    pending_.clear();
   }
   // Waits until the shell has written the text.
   void await(std::string_view text) {
@@ -67,7 +70,6 @@ class ShellClient {
 
   Descriptor connection_;
   ShellMessageReader reader_;
-  std::string pending_;
   std::optional<ShellEnd> end_;
 };
 
@@ -140,6 +142,39 @@ TEST_CASE_FIXTURE(ShellFixture, "what is sent is its standard input, however muc
   CHECK_EQ(client.output.size(), 1'000'000);
 }
 
+TEST_CASE_FIXTURE(ShellFixture, "all messages that come at once are obeyed") {
+  const auto task = running();
+  auto client = open_shell(task, piped("cat", true));
+  std::string messages;
+  for (int i = 0; i < 1'000; ++i) messages += framed(shell_message(ShellChannel::kInput, "x"));
+  client.send_bytes(messages + framed(shell_message(ShellChannel::kNoInput, {})));
+  CHECK_EQ(client.end(), ShellEnd{0, {}});
+  CHECK_EQ(client.output, std::string(1'000, 'x'));
+}
+
+TEST_CASE_FIXTURE(ShellFixture, "the input of a command that has closed its errors ends as that of another") {
+  const auto task = running();
+  auto client = open_shell(task, piped("exec 2>&-; echo ready; cat; exit 3", true));
+  client.await("ready");
+  client.send(ShellChannel::kNoInput, {});
+  CHECK_EQ(client.end(), ShellEnd{3, {}});
+}
+
+TEST_CASE_FIXTURE(ShellFixture, "a start that hangs before its program is given up, and killed without a wait") {
+  // The child hangs where it joins its cgroup: nobody reads this pipe.
+  REQUIRE_EQ(::mkfifo(path("cgroup.procs").c_str(), 0600), 0);
+  const TaskLaunch task = shell(1, "true");
+  const auto started = start_rank(task, 0, "token", TaskCgroups{{path("")}}, 0, -1, RankStreams{}, 100);
+  const auto* failure = std::get_if<StartFailure>(&started);
+  REQUIRE(failure != nullptr);
+  CHECK_EQ(failure->code, kNodeShortCode);
+  CHECK_NE(failure->message.find("did not start within 100 ms"), std::string::npos);
+  int status = 0;
+  while (::waitpid(-1, &status, 0) > 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) {
+  }
+  CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+}
+
 TEST_CASE_FIXTURE(ShellFixture, "a shell whose client does not read waits, and its task goes on") {
   const auto task = running();
   auto client = open_shell(task, piped("echo begun > begun; head -c 5000000 /dev/zero; echo done > done"));
@@ -164,6 +199,8 @@ TEST_CASE_FIXTURE(ShellFixture, "a terminal has a size, which changes, and Ctrl-
   auto client = open_shell(task, on_terminal({"sh"}, {132, 43}));
   client.send(ShellChannel::kInput, "tty -s && stty size; echo $TERM\n");
   client.await("43 132\r\ndumb\r\n");
+  client.send(ShellChannel::kInput, "stat -Lc mode=%a /proc/self/fd/0\n");
+  client.await("mode=600");
   client.send(shell_message(WindowSize{90, 20}));
   client.send(ShellChannel::kInput, "stty size\n");
   client.await("20 90\r\n");

@@ -48,6 +48,7 @@ namespace {
 constexpr int kLockFd = 3;
 constexpr std::int64_t kLookEveryMs =
     200;  // interval of looks at the checkpoint directory and the lease, which send no notification
+constexpr int kLongestShellStartMs = 5'000;    // the supervisor does nothing else meanwhile
 constexpr std::int64_t kIdleMs = 1'000;        // interval otherwise; the most that a lost notification delays
 constexpr std::int64_t kSweepEveryMs = 20;     // interval while orphans are killed
 constexpr std::int64_t kRetryEveryMs = 1'000;  // interval of tries to write an exit record
@@ -375,7 +376,7 @@ void Supervisor::attend_shells() {
     launch.argv = wanted.command;
     if (!wanted.term.empty()) launch.env.emplace_back("TERM", wanted.term);
     return start_rank(launch, 0, token_, cgroups_, own_oom_score_, view_.mounts.get(),
-                      RankStreams{wanted.terminal, wanted.input, wanted.size});
+                      RankStreams{wanted.terminal, wanted.input, wanted.size}, kLongestShellStartMs);
   };
   shells_.attend(start, now_ms());
 }
