@@ -21,7 +21,7 @@ namespace berth::executor {
 namespace {
 
 constexpr int kBacklog = 16;
-constexpr int kReadsAtOnce = 8;  // so that a shell that never stops printing does not keep the supervisor
+constexpr int kReadsAtOnce = 8;               // so that a shell that never stops printing does not keep the supervisor
 constexpr std::int64_t kLastFlushMs = 1'000;  // of all connections together
 constexpr const char* kTaskHasEnded = "the task has ended, and its shells with it";
 
