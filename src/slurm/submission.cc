@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "cli/command/keyed_post.h"
 #include "cli/printable.h"
+#include "model/secret_name.h"
 #include "slurm/job_script.h"
 #include "slurm/time_forms.h"
 
@@ -25,6 +26,19 @@ bool stays_here(std::string_view name) {
   return name.starts_with("BERTH_") || name == "_" || name == "SHLVL" || name == "PWD" || name == "OLDPWD";
 }
 
+// Those that ALL would pass on, and that would then be kept in the log. A name that is given is meant.
+std::vector<std::string> secrets_of_all(const Shell& shell, const JobRequest& request) {
+  const std::vector<std::string> parts = comma_list(request.exported);
+  std::vector<std::string> names;
+  if (std::find(parts.begin(), parts.end(), "ALL") == parts.end()) return names;
+  for (const std::string& one : shell.variables) {
+    const std::string name = one.substr(0, one.find('='));
+    const bool is_given = std::find(parts.begin(), parts.end(), name) != parts.end();
+    if (!stays_here(name) && looks_like_a_secret(name) && !is_given) names.push_back(name);
+  }
+  return names;
+}
+
 void put_exported(const Shell& shell, const JobRequest& request, json::object& env) {
   for (const std::string& part : comma_list(request.exported)) {
     const std::size_t equals = part.find('=');
@@ -34,7 +48,7 @@ void put_exported(const Shell& shell, const JobRequest& request, json::object& e
     }
     for (const std::string& one : shell.variables) {
       const std::string name = one.substr(0, one.find('='));
-      const bool wanted = part == "ALL" ? !stays_here(name) : name == part;
+      const bool wanted = part == "ALL" ? !stays_here(name) && !looks_like_a_secret(name) : name == part;
       if (wanted && part != "NONE" && part != "NIL" && is_utf8(one) && one.size() > name.size())
         env[name] = one.substr(name.size() + 1);
     }
@@ -138,6 +152,13 @@ template <class Ask>
 OrComplaint<cli::Json> asked(Shell& shell, const JobRequest& given, const Work& work, const Ask& ask) {
   JobRequest request = given;
   if (auto complaint = resolve_elements(shell, request)) return *complaint;
+  if (const auto secrets = secrets_of_all(shell, request); !secrets.empty()) {
+    std::string names;
+    for (const std::string& one : secrets) names += (names.empty() ? "" : ",") + one;
+    shell.hint("not passed on, since a job's environment is kept in the log: " + cli::printable(names) +
+               "; --export=ALL," + cli::printable(names) +
+               " passes it on all the same (better: secrets, docs/data.md)");
+  }
   json::object document = job_document(shell, request, work);
   auto answer = cli::answer_of(ask(json::serialize(document)));
   if (!answer && !request.gpu_type.empty()) {

@@ -63,6 +63,19 @@ def a_script_runs_from_its_copy_with_the_variables_of_slurm(slurm):
 
 
 @check
+def a_secret_of_the_shell_stays_out_of_the_log_unless_it_is_named(slurm):
+    shell = {"HF_TOKEN": "hf_abc", "TOKENIZERS": "1"}
+    run = slurm.run("sbatch", "-H", "--wrap", "true", env=shell)
+    job = int(run.stdout.split()[-1])
+    env = slurm.server.job(job)["spec"]["env"]
+    assert "HF_TOKEN" not in env and env["TOKENIZERS"] == "1", env
+    assert "not passed on" in run.stderr and "HF_TOKEN" in run.stderr and "hf_abc" not in run.stderr, run
+    named = taken(slurm.run("sbatch", "-H", "--export=ALL,HF_TOKEN", "--wrap", "true", env=shell))
+    assert slurm.server.job(named)["spec"]["env"]["HF_TOKEN"] == "hf_abc"
+    assert slurm.run("scancel", str(job), str(named)).returncode == 0
+
+
+@check
 def an_array_has_the_numbers_of_its_elements(slurm):
     job = taken(slurm.run("sbatch", "-a", "3-9:3,20%2", "-o", "arr-%A_%3a.out", "--wrap",
                           "echo $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_COUNT $SLURM_ARRAY_TASK_MAX"))

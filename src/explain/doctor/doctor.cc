@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "model/document/quantity.h"
+#include "model/secret_name.h"
 
 namespace berth::explain {
 
@@ -34,17 +35,6 @@ std::string named(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kMostNamed); ++i) text += (i == 0 ? "" : ", ") + names[i];
   return names.size() > kMostNamed ? text + " and " + number(names.size() - kMostNamed) + " more" : text;
-}
-
-// Returns true for HF_TOKEN and wandb_api_key, and not for TOKENIZERS: by whole words between underscores.
-bool looks_like_a_secret(std::string_view variable) {
-  std::string words = "_";
-  for (const char c : variable) words += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  words += '_';
-  constexpr std::array<std::string_view, 6> kSecret = {"_PASSWORD_", "_PASSWD_",  "_SECRET_",
-                                                       "_TOKEN_",    "_API_KEY_", "_PRIVATE_KEY_"};
-  return std::any_of(kSecret.begin(), kSecret.end(),
-                     [&](std::string_view word) { return words.find(word) != std::string::npos; });
 }
 
 class Doctor {
