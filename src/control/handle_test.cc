@@ -496,7 +496,7 @@ TEST_CASE("after a restore no number is given that a forgotten job may have had"
   CHECK_EQ(submitted(), 288'000'000);
   CHECK_EQ(submitted(), 288'000'001);
   CHECK(fleet.state.job(JobId(1)) != nullptr);
-  for (const std::uint64_t none : {2, 63, 64, 5'000'000, 287'999'999, 288'000'002, 288'000'064})
+  for (const std::uint64_t none : {2U, 63U, 64U, 5'000'000U, 287'999'999U, 288'000'002U, 288'000'064U})
     CHECK(fleet.state.job(JobId(none)) == nullptr);
   std::vector<std::uint64_t> ids;
   fleet.state.jobs().for_each([&](const state::JobState& job) { ids.push_back(job.id.value()); });

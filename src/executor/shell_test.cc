@@ -164,8 +164,8 @@ TEST_CASE_FIXTURE(ShellFixture, "a start that hangs before its program is given 
   // The child hangs where it joins its cgroup: nobody reads this pipe.
   REQUIRE_EQ(::mkfifo(path("cgroup.procs").c_str(), 0600), 0);
   const TaskLaunch task = shell(1, "true");
-  const auto started = start_rank(task, 0, "token", TaskCgroups{{path("")}}, 0, -1, RankStreams{}, 100);
-  const auto* failure = std::get_if<StartFailure>(&started);
+  const auto outcome = start_rank(task, 0, "token", TaskCgroups{{path("")}}, 0, -1, RankStreams{}, 100);
+  const auto* failure = std::get_if<StartFailure>(&outcome);
   REQUIRE(failure != nullptr);
   CHECK_EQ(failure->code, kNodeShortCode);
   CHECK_NE(failure->message.find("did not start within 100 ms"), std::string::npos);

@@ -20,7 +20,7 @@ constexpr const char* kRelayToken = "relay-0123456789abcdef";
 constexpr std::uint32_t kMask = 0x01020304;
 
 // The end of a relay, from whichever thread tells it.
-struct Told {
+struct RelayTold {
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<std::string> last;
@@ -105,7 +105,7 @@ struct RelayWorld {
 
   int shell = -1;
   std::shared_ptr<const int> offered;
-  Told told;
+  RelayTold told;
   std::unique_ptr<Server> server;
 };
 

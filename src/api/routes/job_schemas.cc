@@ -9,6 +9,7 @@
 #include "model/job.h"
 #include "model/priority.h"
 #include "model/reason.h"
+#include "model/why_answer.h"
 
 namespace berth::api {
 namespace {

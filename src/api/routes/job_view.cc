@@ -426,8 +426,8 @@ json::object job_in_full(const ShownJob& shown) {
     view["simulated_gpus"] = true;
   }
   if (const auto level = weakest_level(job.spec)) {
-    view["gpu_level"] = text(name_of(*level));
-    view["isolation"] = text(isolation_text(*level));
+    view["gpu_level"] = json::string(name_of(*level));
+    view["isolation"] = json::string(isolation_text(*level));
   }
   if (shown.gpu_utilization) view["driven"] = gpu_utilization_view(*shown.gpu_utilization);
   view["tasks"] = tasks_view(job, shown.names);
