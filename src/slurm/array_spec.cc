@@ -102,14 +102,21 @@ std::optional<ArraySpec> parse_array(std::string_view text) {
     spec.running = *running;
     text = text.substr(0, percent);
   }
-  std::vector<std::int64_t> numbers;
+  std::int64_t count = 0;
+  bool ascending = true;
   while (true) {
     const std::size_t comma = text.find(',');
     const auto range = parse_range(text.substr(0, comma));
-    if (!range || range->count() + static_cast<std::int64_t>(numbers.size()) > kMostElements) return std::nullopt;
-    for (std::int64_t i = range->first; i <= range->last; i += range->step) numbers.push_back(i);
+    if (!range || (count += range->count()) > kMostElements) return std::nullopt;
+    ascending = ascending && (spec.ranges.empty() || spec.ranges.back().last < range->first);
+    spec.ranges.push_back(*range);
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
+  }
+  if (ascending) return spec;  // as most are, also large ones
+  std::vector<std::int64_t> numbers;
+  for (const ElementRange& range : spec.ranges) {
+    for (std::int64_t i = range.first; i <= range.last; i += range.step) numbers.push_back(i);
   }
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());

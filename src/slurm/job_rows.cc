@@ -121,14 +121,16 @@ std::int64_t running_limit(const Json& full) {
 // Elements that wait: those whose jobs wait, and those that have no job yet.
 std::vector<std::int64_t> waiting_elements(const Json& parent, const std::vector<Json>& children) {
   const Json& counts = cli::at(parent, "children");
+  const auto spec = array_of(parent);
+  const auto number = [&](std::int64_t index) { return spec ? spec->number(index) : index; };
   std::vector<std::int64_t> numbers;
   for (const Json& child : children) {
     if (cli::integer(child, "parent") == cli::integer(parent, "id") && cli::show(child, "phase") == "pending")
-      numbers.push_back(element_number_of(parent, cli::integer(child, "index")));
+      numbers.push_back(number(cli::integer(child, "index")));
   }
   const std::int64_t begun =
       cli::integer(counts, "running") + cli::integer(counts, "waiting") + cli::integer(counts, "ended");
-  for (std::int64_t i = begun; i < cli::integer(counts, "total"); ++i) numbers.push_back(element_number_of(parent, i));
+  for (std::int64_t i = begun; i < cli::integer(counts, "total"); ++i) numbers.push_back(number(i));
   std::sort(numbers.begin(), numbers.end());
   return numbers;
 }

@@ -53,6 +53,23 @@ TEST_CASE("an option that is not held is never silent") {
   CHECK(lacking.refusal == "--licenses is not held: there are no licenses");
 }
 
+TEST_CASE("each option that is not held is named, for every tool") {
+  std::size_t silent = 0;
+  for (const Tool tool : kTools) {
+    for (const Option& option : options_of(tool)) {
+      const std::string word = "--" + std::string(option.name) + (option.takes == Takes::kValue ? "=x" : "");
+      const auto parsed = parse_words(tool, {word});
+      REQUIRE(parsed);
+      const NotHeld lacking = not_held(*parsed);
+      const std::string said = "--" + std::string(option.name) + " is not held: " + std::string(option.says);
+      const bool named = option.held == Held::kHeld || (option.held == Held::kRefused && lacking.refusal == said) ||
+                         lacking.warnings == std::vector<std::string>{said};
+      if (!named) ++silent;
+    }
+  }
+  CHECK(silent == 0);
+}
+
 TEST_CASE("no name or letter stands for two options of a tool, and each row says something") {
   for (const Tool tool : kTools) {
     std::set<std::string_view> names;
