@@ -895,6 +895,8 @@ void Declarations::declare_elsewhere() {
             "berth simulate --jobs jobs.csv.gz --nodes 56x8xV100 --policy fifo --policy berth --report out");
   elsewhere(trying, "scenario", "Run scripts of a cluster's life against the decisions they expect",
             "berth scenario tests/scenarios/nodes/cordon.txt");
+  elsewhere(trying, "slurm", "Commands of Slurm: links named sbatch, squeue, ... or `berth slurm squeue`",
+            "berth slurm install ~/bin\n  berth slurm squeue --me");
   elsewhere(servers, "dev", "berth on this machine, all in one, no file needed", "berth dev");
   elsewhere(servers, "serve", "The control plane: berth serve --config FILE --data DIR",
             "berth serve --config cluster.yaml --data /var/lib/berth");

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""berth's commands of Slurm against a server with simulated GPUs: where options come from, what a script gets, bad input, and that
+nothing is passed over in silence. slurm_oracle_test.py compares them with a real Slurm."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import traceback
+
+from patience import eventually
+from slurm_commands import SlurmCommands
+
+checks = []
+
+
+def check(rule):
+    checks.append(rule)
+    return rule
+
+
+def script(slurm, name, text):
+    path = os.path.join(slurm.home, name)
+    with open(path, "w", newline="") as file:
+        file.write(text)
+    return path
+
+
+def taken(ran):
+    assert ran.returncode == 0, ran
+    return int(re.fullmatch(r"Submitted batch job (\d+)\n", ran.stdout).group(1))
+
+
+def output_of(slurm, job, name=None):
+    slurm.server.wait_phase(job, "finished")
+    with open(os.path.join(slurm.home, name or f"slurm-{job}.out")) as file:
+        return file.read()
+
+
+@check
+def the_last_of_script_variable_and_command_line_wins(slurm):
+    path = script(slurm, "order.sh", "#!/bin/sh\n#SBATCH -J script --comment=script\n#SBATCH --time=1:00:00\necho\n#SBATCH -n 9\n")
+    job = taken(slurm.run("sbatch", "-H", "-t", "5", path, env={"SBATCH_JOB_NAME": "variable", "SBATCH_TIMELIMIT": "30"}))
+    seen = slurm.server.job(job)
+    assert seen["name"] == "variable" and seen["time_limit_s"] == 300 and seen["spec"]["comment"] == "script", seen
+    assert seen["cpus"] == 1 and seen["pool"] == "train" and seen["queue"] == "lab" and seen["user"] == "alice", seen
+    assert slurm.run("scancel", str(job)).returncode == 0
+
+
+@check
+def a_script_runs_from_its_copy_with_the_variables_of_slurm(slurm):
+    path = script(slurm, "job.sh", "#!/bin/sh\n#SBATCH --gres=gpu:h100:2\n#SBATCH -n 1 --mem=64 -t 10\n"
+                  'echo "$SLURM_JOB_ID $SLURM_JOB_NAME $SLURM_NTASKS $SLURM_MEM_PER_NODE $SLURM_GPUS_ON_NODE $1 $FROM_SHELL"\n'
+                  'echo "$CUDA_VISIBLE_DEVICES" | tr , "\\n" | wc -l\necho err >&2\npwd\nls -l /proc/self/fd/9 | grep -c deleted\n')
+    job = taken(slurm.run("sbatch", "-H", path, "word", env={"FROM_SHELL": "passed"}))
+    script(slurm, "job.sh", "#!/bin/sh\necho another\n")
+    assert slurm.run("scontrol", "release", str(job)).returncode == 0
+    said = output_of(slurm, job)
+    assert said == f"{job} job.sh 1 64 2 word passed\n2\nerr\n{os.path.realpath(slurm.home)}\n1\n", said
+    assert slurm.server.job(job)["spec"]["gpu_models"] == ["H100-SXM5-80GB"]
+    assert not [name for name in os.listdir("/tmp") if name.startswith("slurm_script.") and
+                os.stat(os.path.join("/tmp", name)).st_uid == os.stat(os.path.join(slurm.home, f"slurm-{job}.out")).st_uid]
+
+
+@check
+def an_array_has_the_numbers_of_its_elements(slurm):
+    job = taken(slurm.run("sbatch", "-a", "3-9:3,20%2", "-o", "arr-%A_%3a.out", "--wrap",
+                          "echo $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_COUNT $SLURM_ARRAY_TASK_MAX"))
+    slurm.server.wait_phase(job, "finished")
+    for number in (3, 6, 9, 20):
+        with open(os.path.join(slurm.home, f"arr-{job}_{number:03}.out")) as file:
+            assert file.read() == f"{number} {job} 4 20\n", number
+    shown = slurm.run("sacct", "-X", "-n", "-P", "-j", str(job), "-o", "jobid,state")
+    assert shown.stdout == "".join(f"{job}_{number}|COMPLETED\n" for number in (3, 6, 9, 20)), shown
+    many = slurm.run("sbatch", "-H", "--array=0-99999%1", "--wrap", "true")
+    assert slurm.run("squeue", "-h", "-o", "%i %K").stdout.strip() == f"{taken(many)}_[0-99999%1] 0-99999%1", many
+    assert slurm.run("scancel", str(taken(many))).returncode == 0
+    beyond = slurm.run("sbatch", "-H", "--array=0-999999", "--wrap", "true")  # more than a user may write in a day
+    assert beyond.returncode == 1 and "Job violates accounting/QOS policy" in beyond.stderr and "--day-limit" in beyond.stderr, beyond
+    refused = slurm.run("sbatch", "--array=0-1000000", "--wrap", "true")
+    assert refused.returncode == 1 and refused.stderr.endswith("Invalid job array specification\n"), refused
+
+
+@check
+def no_option_is_silent(slurm):
+    """Of each tool one option that is warned of and one that is refused; parser_test has all of them."""
+    for tool, warned, refused in (("sbatch", "--mail-user=a", "--licenses=a"), ("srun", "--mpi=none", "--multi-prog"),
+                                  ("squeue", "--federation", "--start"), ("scancel", "--hurry", "--wckey=a"),
+                                  ("sinfo", "--exact", "--list-reasons"), ("sacct", "--duplicates", "--completion"),
+                                  ("scontrol", "--details", "--uid=1")):
+        ran = slurm.run(tool, warned, refused, "--", "true")
+        assert ran.returncode in (1, 255) and ran.stdout == "", ran
+        names = [word.split("=")[0] for word in (warned, refused)]
+        assert re.fullmatch(rf"{tool}: warning: {names[0]} is not held: .+\n{tool}: error: {names[1]} is not held: .+\n", ran.stderr), ran
+    warned = slurm.run("sbatch", "-H", "--parsable", "--mail-type=END", "--wrap", "true")
+    assert warned.returncode == 0 and warned.stderr == "sbatch: warning: --mail-type is not held: no mail is sent\n", warned
+    slurm.run("scancel", warned.stdout.strip())
+
+
+@check
+def what_is_not_there_is_refused_by_name(slurm):
+    for words, said in ((["sbatch", "-N2", "--wrap", "true"], "--nodes=2 is not held"),
+                        (["sbatch", "-d", "singleton", "--wrap", "true"], "--dependency=singleton is not held"),
+                        (["srun", "--pty", "sh"], "--pty is not held"),
+                        (["scontrol", "requeue", "1"], "requeue is not held"),
+                        (["sbatch", "--container-mounts=/a:/b", "--wrap", "true"], "--container-mounts=/a:/b is not held"),
+                        (["squeue", "--json"], "--json is not held")):
+        ran = slurm.run(*words)
+        assert ran.returncode != 0 and said in ran.stderr, (words, ran)
+    large = script(slurm, "large.sh", "#!/bin/sh\n" + "# padding\n" * 20_000)
+    ran = slurm.run("sbatch", large)
+    assert ran.returncode == 1 and "128 KiB" in ran.stderr, ran
+
+
+@check
+def accounts_are_paths_and_those_of_others_are_refused(slurm):
+    job = taken(slurm.run("sbatch", "-H", "-A", "vision/day", "--wrap", "true", user="carol"))
+    shown = slurm.run("squeue", "-h", "-A", "vision", "-o", "%i %a %u", user="carol")
+    assert shown.stdout == f"{job} vision/day carol\n", shown
+    for account in ("nosuch", "lab/x", "vision/day", "vision", "/", "a//b", "x" * 300):
+        ran = slurm.run("sbatch", "-A", account, "--wrap", "true")
+        assert ran.returncode == 1 and ran.stderr.startswith(
+            "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified\n"), (account, ran)
+    assert slurm.run("squeue", "-h").stdout == "", "alice sees no job of carol"
+    assert slurm.run("scancel", str(job)).returncode == 0 and slurm.server.job(job)["phase"] == "pending"
+    assert slurm.run("scancel", str(job), user="carol").returncode == 0
+
+
+@check
+def a_dependency_holds_a_job_back_until_the_other_has_succeeded(slurm):
+    first = taken(slurm.run("sbatch", "-H", "--wrap", "exit 0"))
+    second = taken(slurm.run("sbatch", "-d", f"afterok:{first}", "--wrap", "echo after"))
+    shown = slurm.run("squeue", "-h", "-j", str(second), "-o", "%i %t %r %E")
+    assert shown.stdout == f"{second} PD Dependency afterok:{first}(unfulfilled)\n", shown
+    slurm.run("scontrol", "release", str(first))
+    assert output_of(slurm, second) == "after\n"
+
+
+@check
+def srun_in_a_script_starts_tasks_and_tells_their_exits(slurm):
+    path = script(slurm, "steps.sh", "#!/bin/sh\nsrun -n 3 sh -c 'exit $SLURM_PROCID'\necho code $?\nsrun nosuchprogram\necho code $?\n")
+    node = slurm.server.node_name
+    said = output_of(slurm, taken(slurm.run("sbatch", path)))
+    assert said == (f"srun: error: {node}: task 1: Exited with exit code 1\nsrun: error: {node}: task 2: Exited with exit code 2\ncode 2\n"
+                    f"slurmstepd-{node}: error: execve(): nosuchprogram: No such file or directory\n"
+                    f"srun: error: {node}: task 0: Exited with exit code 2\ncode 2\n"), said
+
+
+@check
+def srun_by_itself_shows_output_and_exits_as_the_command(slurm):
+    ran = slurm.run("srun", "-Q", "--gres=gpu:1", "sh", "-c", "echo out; echo err >&2; exit 7")
+    assert ran.returncode == 7 and ran.stdout == "out\n", ran
+    assert ran.stderr == f"err\nsrun: error: {slurm.server.node_name}: task 0: Exited with exit code 7\n", ran
+
+
+@check
+def a_server_that_is_away_is_told_in_both_words(slurm):
+    away = {"BERTH_SERVER": "unix:/nonexistent"}
+    ran = slurm.run("sbatch", "--wrap", "true", env=away)
+    assert ran.returncode == 1 and ran.stderr.startswith(
+        "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)\nsbatch: berth: "), ran
+    ran = slurm.run("squeue", env=away)
+    assert ran.returncode == 1 and ran.stderr.startswith("slurm_load_jobs error: Unable to contact slurm controller"), ran
+
+
+@check
+def signals_and_waits_are_passed_on(slurm):
+    job = taken(slurm.run("sbatch", "-t", "10", "--signal=B:USR1@30", "--wrap",
+                          'trap "echo caught; exit 0" USR1; echo ready; while :; do sleep 0.1; done'))
+    path = os.path.join(slurm.home, f"slurm-{job}.out")
+    eventually("the script is ready", lambda: os.path.exists(path) and "ready" in open(path).read())
+    assert slurm.server.job(job)["spec"]["checkpoint"]["grace"] in ("30s", 30), slurm.server.job(job)["spec"]
+    assert slurm.run("scancel", "-s", "USR1", str(job)).returncode == 0
+    said = output_of(slurm, job).splitlines()
+    assert said[0] == "ready" and said[-1] == "caught", said
+    ran = slurm.run("sbatch", "-W", "--wrap", "exit 3")
+    assert ran.returncode == 3, ran
+
+
+def main():
+    slurm = SlurmCommands()
+    slurm.start()
+    only = sys.argv[1:]
+    ran = [rule for rule in checks if not only or rule.__name__ in only]
+    failed = 0
+    for rule in ran:
+        try:
+            rule(slurm)
+        except (AssertionError, KeyError, IndexError, ValueError, AttributeError, OSError, subprocess.SubprocessError) as problem:
+            failed += 1
+            line = traceback.extract_tb(problem.__traceback__)[1]
+            print(f"FAILED: {rule.__name__.replace('_', ' ')}: line {line.lineno}, {line.line}: {type(problem).__name__} {problem}")
+    slurm.stop()
+    if failed == 0:
+        shutil.rmtree(slurm.directory, ignore_errors=True)
+    else:
+        print("evidence is in", slurm.directory)
+    print(f"{len(ran) - failed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
