@@ -8,7 +8,7 @@
 namespace berth::kube {
 namespace {
 
-constexpr const char* kGang = R"("berth.dev/group":"g","berth.dev/group-size":"2")";
+constexpr const char* kGangOfTwo = R"("berth.dev/group":"g","berth.dev/group-size":"2")";
 
 std::string made_by(const std::string& user) {
   return R"("annotations":{"berth.dev/made-by":"0123abcd )" + user + R"("})";
@@ -34,7 +34,7 @@ struct Stamped : ApiStandIn {
   std::string user_of_last() const { return jobs().empty() ? std::string() : jobs().back().spec.user; }
 };
 
-std::size_t cancels(const ApiStandIn& api) {
+std::size_t cancels_in(const ApiStandIn& api) {
   return static_cast<std::size_t>(std::count_if(api.commands.begin(), api.commands.end(), [](const Command& command) {
     return std::holds_alternative<CancelJob>(command);
   }));
@@ -85,8 +85,8 @@ TEST_CASE("nothing is submitted before it is known whether stamps are believed")
 
 TEST_CASE("a group whose pods two users have made is refused, and told") {
   Stamped api;
-  api.pod("a", 1, kGang, "", made_by("oidc:ada"));
-  api.pod("b", 1, kGang, "", made_by("oidc:bob"));
+  api.pod("a", 1, kGangOfTwo, "", made_by("oidc:ada"));
+  api.pod("b", 1, kGangOfTwo, "", made_by("oidc:bob"));
   api.settle();
   CHECK(api.jobs().empty());
   CHECK_NE(api.told("a").find("the pods of its group are of two users: a is of 'corp:ada', b of 'corp:bob'"),
@@ -109,11 +109,11 @@ TEST_CASE("a suspended Job is of the user that its template is stamped with") {
 
 TEST_CASE("a pod of another user that joins a group is not charged to the first") {
   Stamped api;
-  for (const char* name : {"a", "b"}) api.pod(name, 1, kGang, "", made_by("oidc:ada"));
+  for (const char* name : {"a", "b"}) api.pod(name, 1, kGangOfTwo, "", made_by("oidc:ada"));
   api.settle();
   REQUIRE_EQ(api.jobs().size(), 1);
   api.remove(api.uid_of("b"));
-  api.pod("c", 1, kGang, "", made_by("oidc:mallory"));
+  api.pod("c", 1, kGangOfTwo, "", made_by("oidc:mallory"));
   api.settle();
   for (std::uint32_t number = 0; number < 2; ++number) {
     StartTask start;
@@ -131,17 +131,17 @@ TEST_CASE("a pod of another user that joins a group is not charged to the first"
 
 TEST_CASE("pods that another user makes anew are another job") {
   Stamped api;
-  for (const char* name : {"a", "b"}) api.pod(name, 1, kGang, "", made_by("oidc:ada"));
+  for (const char* name : {"a", "b"}) api.pod(name, 1, kGangOfTwo, "", made_by("oidc:ada"));
   api.settle();
   for (const char* name : {"a", "b"}) api.remove(api.uid_of(name));
-  for (const char* name : {"c", "d"}) api.pod(name, 1, kGang, "", made_by("oidc:bob"));
+  for (const char* name : {"c", "d"}) api.pod(name, 1, kGangOfTwo, "", made_by("oidc:bob"));
   api.pass(2);
-  CHECK_EQ(cancels(api), 1);
+  CHECK_EQ(cancels_in(api), 1);
   api.cluster().finished(JobId(1), true, api.now());
   api.settle();
   CHECK_EQ(api.user_of_last(), "corp:bob");
   api.pass(5);
-  CHECK_EQ(cancels(api), 1);
+  CHECK_EQ(cancels_in(api), 1);
   CHECK_EQ(api.jobs().size(), 2);
 }
 

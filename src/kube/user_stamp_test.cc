@@ -6,13 +6,15 @@
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "kube/api_stand_in.h"
 
 namespace berth::kube {
 namespace {
-
-namespace json = boost::json;
 
 // The specification of the policy for pods, as an API server 1.37.2 has it of the chart.
 constexpr const char* kOfPods =
@@ -44,18 +46,18 @@ constexpr const char* kOfPods =
     R"json( "reinvocationPolicy":"IfNeeded")json"
     R"json(})json";
 
-json::object policy() { return {{"spec", json::parse(kOfPods)}}; }
+boost::json::object policy() { return {{"spec", boost::json::parse(kOfPods)}}; }
 
 // Returns the policy with one text in place of another.
-json::object with(const std::string& text, const std::string& other) {
-  std::string all = json::serialize(policy());
+boost::json::object with(const std::string& text, const std::string& other) {
+  std::string all = boost::json::serialize(policy());
   const std::size_t at = all.find(text);
   REQUIRE_NE(at, std::string::npos);
   all.replace(at, text.size(), other);
   return ApiStandIn::json(all);
 }
 
-std::string flaw_of(const json::object& one) {
+std::string flaw_of(const boost::json::object& one) {
   const auto read = read_stamp_policy("berth-users-pods", one);
   return read ? std::string() : read.error().message;
 }
@@ -72,16 +74,19 @@ TEST_CASE("the chart's policy for pods is believed, and says by which mark and w
 }
 
 TEST_CASE("a policy that does anything else than the chart's is not believed") {
-  for (const auto& [text, other] : {std::pair{"\"UPDATE\"", "\"CONNECT\""},
-                                    {"request.userInfo.username :", "'ann' :"},
-                                    {"\"Fail\"", "\"Ignore\""},
-                                    {"system:nodes", "system:authenticated"},
-                                    {"\"objectSelector\":{}", "\"objectSelector\":{\"matchLabels\":{\"a\":\"b\"}}"}}) {
-    CAPTURE(text);
-    CHECK_NE(flaw_of(with(text, other)).find("it does something else than that of this version ("), std::string::npos);
+  const std::vector<std::pair<std::string, std::string>> changes{
+      {"\"UPDATE\"", "\"CONNECT\""},
+      {"request.userInfo.username :", "'ann' :"},
+      {"\"Fail\"", "\"Ignore\""},
+      {"system:nodes", "system:authenticated"},
+      {R"("objectSelector":{})", R"("objectSelector":{"matchLabels":{"a":"b"}})"}};
+  for (const auto& change : changes) {
+    CAPTURE(change.first);
+    CHECK_NE(flaw_of(with(change.first, change.second)).find("it does something else than that of this version ("),
+             std::string::npos);
   }
   CHECK_NE(flaw_of({}).find("is not the one of berth's chart"), std::string::npos);
-  const json::object of_other = policy();
+  const boost::json::object of_other = policy();
   CHECK(!read_stamp_policy("berth-users-templates", of_other));
 }
 
