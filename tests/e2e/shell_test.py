@@ -138,8 +138,8 @@ def a_command_runs_as_the_job_does():
     assert (piped.returncode, piped.stdout.strip()) == (0, "2000000"), piped
     large = world.berth("exec", str(job), "--", "head", "-c", "3000000", "/dev/zero")
     assert (large.returncode, len(large.stdout)) == (0, 3_000_000), large.stderr
-    missing = world.berth("exec", str(job), "--", "no-such-shell")
-    assert missing.returncode == 127 and "cannot execute no-such-shell" in missing.stderr, missing
+    missing = world.berth("exec", str(job), "--", "/no-such-shell")
+    assert missing.returncode == 127 and "cannot execute /no-such-shell" in missing.stderr, missing
     discard(world.server)
 
 
@@ -228,7 +228,7 @@ def an_interactive_job_outlives_its_terminal_and_the_server():
 def who_may_not_open_a_shell_is_told_and_audited():
     world = World()
     ann, bob = world.token("ann", "member", "red"), world.token("bob", "member", "red")
-    lea, ops = world.token("lea", "lead", "red"), world.token("ops", "operator", "/")
+    lea, ops = world.token("lea", "lead", "red"), world.token("ops", "operator", "")
     job = world.server.ask("POST", "/v1/jobs", {"queue": "red", "cpus": 0.1, "command": WAITS},
                            {"Authorization": "Bearer " + ann})["id"]
     eventually("it runs", lambda: world.is_up(job))
