@@ -24,8 +24,8 @@ struct Policy {
   std::string_view digest;
 };
 constexpr std::array kPolicies{
-    Policy{"berth-users-pods", "ba822324f53ceb53"}, Policy{"berth-users-templates", "762c09efced5b418"},
-    Policy{"berth-users-cronjobs", "90ea7fe10e31e150"}, Policy{"berth-users-operators", "39d7ed836b3ee342"}};
+    Policy{"berth-users-pods", "5e35109372a5a88e"}, Policy{"berth-users-templates", "15265d972c2a9621"},
+    Policy{"berth-users-cronjobs", "4407acbd412c85e8"}, Policy{"berth-users-operators", "ca9e0fa85308b5ec"}};
 constexpr std::array kNames{kPolicies[0].name, kPolicies[1].name, kPolicies[2].name, kPolicies[3].name};
 
 constexpr std::string_view kTrusted = "not-of-a-controller";  // the condition with the accounts of operators

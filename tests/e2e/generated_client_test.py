@@ -130,7 +130,7 @@ def run_the_example(server, directory):
 READS = {"getHealth": [], "getReadiness": [], "getOpenApi": [], "getCluster": [], "getClock": [], "getIdentity": [], "checkAccess": [], "listTokens": [], "getProviderConfiguration": [], "listSigningKeys": [], "listRoles": [], "getConfig": [],
          "listJobs": [],
          "getJob": [1], "explainJob": [1], "listQueues": [], "getQueue": ["research/nlp"], "explainShare": ["research"],
-         "listNodes": [], "getNode": ["n1"], "listMaintenance": [], "getCapacity": [], "getAdvice": [], "getUsage": [],
+         "listNodes": [], "getNode": ["n1"], "listMaintenance": [], "getCapacity": [], "getAdvice": [], "getDiagnosis": [], "getUsage": [],
          "getPrices": [], "listRules": [], "listQuantities": [], "getBill": [], "listEvents": [], "listAudit": [], "getSnapshot": []}
 NOT_JSON = {"getMetrics": [], "getJobLog": [1]}
 NOT_THERE = {"getBillLine": ["1-000000000000"]}

@@ -73,8 +73,11 @@ namespaceSelector: {{ dict "matchExpressions" (list $other) | toJson }}
 - {name: not-a-kubelet, expression: "!('system:nodes' in request.userInfo.groups)"}
 - name: not-of-kubernetes
   expression: >-
-    !('system:serviceaccounts:kube-system' in request.userInfo.groups) &&
-    request.userInfo.username != 'system:kube-controller-manager'
+    !(request.userInfo.username in ['system:kube-controller-manager',
+    'system:serviceaccount:kube-system:deployment-controller', 'system:serviceaccount:kube-system:replicaset-controller',
+    'system:serviceaccount:kube-system:replication-controller', 'system:serviceaccount:kube-system:statefulset-controller',
+    'system:serviceaccount:kube-system:daemon-set-controller', 'system:serviceaccount:kube-system:job-controller',
+    'system:serviceaccount:kube-system:cronjob-controller'])
 - name: not-of-a-controller
   expression: >-
     !(request.userInfo.username in {{ concat (list $berth) .Values.userStamps.controllers | toJson }})
