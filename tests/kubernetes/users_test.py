@@ -221,7 +221,7 @@ def the_jobs_of_a_person_are_that_persons_in_berth(cluster, kubeconfig):
         cluster.kubectl("delete", "mutatingadmissionpolicybinding", "berth-users-pods")
         said = "there is no MutatingAdmissionPolicyBinding berth-users-pods"
         eventually(fleet.server.tail, lambda: said in fleet.server.tail(), 90)
-        assert "no user that a pod is stamped with is believed" in fleet.berth("status")
+        eventually("the status says so", lambda: "no user that a pod is stamped with is believed" in fleet.berth("status"))
         stamped.make("mallory", fleet.pod("late", 1, annotations=FORGED))
         eventually(lambda: f"a job of the namespace: {users()}", lambda: users().get("late") == "kubernetes:" + fleet.namespace)
 
