@@ -43,6 +43,7 @@ const kTable = {
   'manage-roles': '--aa---a-',
   'see-audit': '---a-a-a-',
   'break-glass': '------aa-',
+  'open-shell': '-ooo---a-',
 } as const;
 export type Verb = keyof typeof kTable;
 export const kVerbs = Object.keys(kTable) as Verb[];
