@@ -924,6 +924,7 @@ TEST_CASE("every operation is for those subjects alone that have a role for it")
       {"cancelMaintenance", {"ops"}},
       {"getCapacity", {"aud", "ops"}},
       {"getAdvice", {"aud", "ops"}},
+      {"getDiagnosis", {"aud", "ops"}},
       {"getUsage", {"ann", "aud", "bob", "lea", "ops"}},
       {"listEvents", {"aud"}},
       {"listAudit", {"aud"}},
