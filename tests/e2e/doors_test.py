@@ -137,7 +137,7 @@ def a_copy_of_a_data_directory_is_refused_while_the_first_is_served():
     eventually("the output of the job: nothing in the directory changes any more", lambda: output(server, job))
     copy = Server(fresh_directory(), server.config, gpus="4xH100-SXM5-80GB")
     SERVERS.append(copy)
-    shutil.copytree(server.data, copy.data, symlinks=True, ignore=lambda folder, names: [n for n in names if n in ("doorbell", "berth.sock")])
+    shutil.copytree(server.data, copy.data, symlinks=True, ignore=lambda folder, names: [n for n in names if n in ("doorbell", "berth.sock", "shell")])
     assert not copy.start({"BERTH_LOCK_DIR": server.directory}), "it was served"
     assert copy.process.returncode == 4, copy.process.returncode
     assert "is a copy of one that another server of this machine serves" in copy.tail(), copy.tail()
@@ -166,7 +166,7 @@ def a_task_that_no_log_knows_is_ended_at_the_start_and_no_other_server_s():
     theirs = submit(other, "exec sleep 1000")
     first.stop()
     shutil.copytree(first.data, os.path.join(first.directory, "before"), symlinks=True,
-                    ignore=lambda folder, names: [n for n in names if n in ("doorbell", "berth.sock")])
+                    ignore=lambda folder, names: [n for n in names if n in ("doorbell", "berth.sock", "shell")])
     assert first.start(), first.tail()
     late = submit(first, "exec sleep 1000")
     for server, job in ((other, theirs), (first, late)):
