@@ -274,9 +274,11 @@ void ShellDesk::flush(Session& session) {
   }
 }
 
-// Closing the master of its terminal makes the kernel hang up its foreground processes; without one they are told.
+// Closing the master of its terminal makes the kernel hang up its foreground processes; without one they are told. What
+// they write to a pipe while they clean up is read and dropped: SIGPIPE would end them first.
 void ShellDesk::hang_up(Session& session, std::int64_t now) {
   session.connection.reset();
+  session.to_client.clear();
   if (session.attached) {
     session.attached = false;
     detached_since_ = now;
@@ -288,6 +290,7 @@ void ShellDesk::hang_up(Session& session, std::int64_t now) {
     session.kill_at = now + kHangUpGraceMs;
   }
   session.process->input.reset();
+  if (!session.has_terminal) return;
   session.process->output.reset();
   session.process->errors.reset();
 }

@@ -220,10 +220,11 @@ TEST_CASE_FIXTURE(ShellFixture, "without a terminal a signal is passed on to the
   CHECK_EQ(client.end(), ShellEnd{5, {}});
 }
 
-TEST_CASE_FIXTURE(ShellFixture, "a shell whose client goes away gets SIGHUP") {
+TEST_CASE_FIXTURE(ShellFixture,
+                  "a shell whose client goes away gets SIGHUP, and what it writes meanwhile ends it not") {
   const auto task = running();
   for (const bool terminal : {true, false}) {
-    ShellBegin begin = piped("trap 'echo hung-up-" + std::to_string(terminal) +
+    ShellBegin begin = piped("trap 'echo cleaning up; echo of errors >&2; echo hung-up-" + std::to_string(terminal) +
                              " >> hung-up; exit' HUP; echo ready; while :; do sleep 0.05; done");
     begin.terminal = begin.input = terminal;
     auto client = open_shell(task, begin);
