@@ -1,3 +1,4 @@
+#include "base/html.h"
 #include "billing/rate.h"
 #include "billing/render.h"
 #include "model/price_book.h"
@@ -11,26 +12,6 @@ constexpr const char* kStyle =
     "tr{break-inside:avoid}th,td{text-align:left;padding:.2em .5em;border-bottom:1px solid #bbb}"
     ".n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}tfoot td{font-weight:bold}"
     ".hash{overflow-wrap:anywhere}@page{size:A4 landscape;margin:15mm}@media print{body{margin:0;max-width:none}}";
-
-// Text for HTML, within elements and attributes. Control characters become spaces.
-std::string escaped_html(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else if (c == '\'')
-      out += "&#39;";
-    else
-      out.push_back(static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c);
-  }
-  return out;
-}
 
 std::string html_cell(std::string_view text) { return "<td>" + escaped_html(text) + "</td>"; }
 std::string html_number(std::string_view text) { return "<td class=\"n\">" + escaped_html(text) + "</td>"; }

@@ -43,6 +43,7 @@ Format format_of(const std::string& word) {
   if (word == "json") return Format::kJson;
   if (word == "yaml") return Format::kYaml;
   if (word == "csv") return Format::kCsv;
+  if (word == "html") return Format::kHtml;
   return Format::kTable;
 }
 
@@ -586,10 +587,12 @@ void Declarations::declare_cluster() {
       command("Cluster", "doctor", "The production checklist, tried on this cluster, and what mends what is not so",
               "berth doctor\n"
               "  berth doctor --all\n"
-              "  berth doctor -o json | jq -r '.items[] | select(.result == \"broken\").remedy'",
+              "  berth doctor -o json | jq -r '.items[] | select(.result == \"broken\").remedy'\n"
+              "  berth doctor -o html > checklist.html",
               doctor);
   examined.add_flag("--all", doctor->all, "also the lines that are ok");
-  add_show(examined, doctor->show);
+  add_format(examined, doctor->show.format, {"table", "wide", "json", "yaml", "html"});
+  add_watch(examined, doctor->show);
 
   auto usage = std::make_shared<UsageOptions>();
   CLI::App& accounting =

@@ -10,7 +10,7 @@
 
 namespace berth::cli {
 
-enum class Format { kTable, kWide, kJson, kYaml, kCsv };
+enum class Format { kTable, kWide, kJson, kYaml, kCsv, kHtml };
 // Whether a list has all its columns.
 inline bool has_all_columns(Format format) { return format == Format::kWide || format == Format::kCsv; }
 

@@ -88,6 +88,7 @@ std::string formatted(const Json& value, Format format, const std::function<std:
     case Format::kTable:
     case Format::kWide:
     case Format::kCsv:
+    case Format::kHtml:
       return table();
   }
   return {};

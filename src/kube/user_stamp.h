@@ -1,8 +1,9 @@
 #pragma once
 // The user that has made a pod, as the API server writes it into an annotation of the pod, by the policies of the chart
-// (deploy/helm/berth/templates/user-stamps.yaml). Where these policies are not in force, whoever makes a pod writes
-// the annotation. So a stamp is believed only while all of them are there and are what the chart makes, and only where
-// they hold. A stamp is `MARK USER`: the mark is the administrator's, and no object from before the policies has it.
+// (deploy/helm/berth/templates/user-stamps.yaml). Where these policies are not in force, the annotation is what the
+// maker of the pod wrote. So a stamp is believed only while all of them are there and are what the chart makes, and
+// only where they hold. A stamp is `MARK USER`: the mark is the administrator's, and no object from before the policies
+// has it.
 
 #include <boost/json/fwd.hpp>
 #include <set>

@@ -743,6 +743,9 @@ def the_checklist_is_tried_on_what_is_there(berth):
     told = berth("doctor", code=1)
     assert f"broken         secrets-by-reference: 1 live job has a variable" in told and f": {job}." in told, told
     assert "hf_abc" not in told and "hf_abc" not in berth("doctor", "-o", "json", code=1)
+    document = berth("doctor", "-o", "html", code=1)
+    assert '<td class="broken">broken</td><td>1 live job has a variable' in document and '<td class="ok">ok</td>' in document
+    assert document.startswith("<!doctype html>") and document.endswith("</html>\n") and "hf_abc" not in document
     berth("cancel", job)
     berth.wait(job, "finished")
     berth("doctor")

@@ -220,6 +220,30 @@ TEST_CASE("advise: what is so and what would mend it, in lines that fit, and one
   CHECK(none.out == "No advice: of the pitfalls that berth knows none is seen.\n");
 }
 
+TEST_CASE("doctor: shows what is not so as text, and all as a document in which nothing is markup") {
+  const std::string answer = R"({"items": [
+      {"area": "security", "check": "tls", "result": "ok", "evidence": "All is well.", "remedy": ""},
+      {"area": "security", "check": "roles", "result": "broken", "evidence": "<b>\u001b\" & 'a'", "remedy": "x > y"}],
+      "ok": 1, "missing": 0, "broken": 1, "cannot_be_seen": 0, "pass_pct": 50})";
+  DoctorOptions options;
+  const auto shown = outcome_of(options, {ok(answer)});
+  REQUIRE(shown.code);
+  CHECK(*shown.code == kFailed);
+  CHECK(shown.out ==
+        "security\n"
+        "  broken         roles: <b>\\x1b\" & 'a'\n"
+        "                 -> x > y\n"
+        "\n"
+        "1 ok, 0 missing, 1 broken, 0 cannot be seen; 50 % of what can be judged is ok\n");
+  options.show.format = Format::kHtml;
+  const auto document = outcome_of(options, {ok(answer)});
+  REQUIRE(document.code);
+  CHECK(*document.code == kFailed);
+  CHECK_NE(document.out.find("<td>tls</td><td class=\"ok\">ok</td><td>All is well.</td><td></td>"), std::string::npos);
+  CHECK_NE(document.out.find("<td>&lt;b&gt; &quot; &amp; &#39;a&#39;</td><td>x &gt; y</td>"), std::string::npos);
+  CHECK_EQ(document.out.find("<b>"), std::string::npos);
+}
+
 TEST_CASE("submit: sends the document under its key, and says the job's number") {
   const auto outcome = outcome_of(SubmitOptions{.job = job_of("true")},
                                   {answer_with("201 Created", R"({"id": 17, "name": "true", "repeated": false})")});

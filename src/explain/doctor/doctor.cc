@@ -352,7 +352,7 @@ class Doctor {
           "docs/store.md, When damage is noticed");
     say(kArea, "second-server", CheckResult::kMissing, "One server decides, and none takes over from it.",
         "backups on another host; tasks and pods run on without a server");
-    say(kArea, "alerts", CheckResult::kUnseen, "Whether somebody is told of alerts is Alertmanager's to know.",
+    say(kArea, "alerts", CheckResult::kUnseen, "Berth cannot see whether Alertmanager tells anyone of alerts.",
         "examples/prometheus/berth-rules.yml (docs/metrics.md)");
   }
 
