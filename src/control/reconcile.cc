@@ -54,6 +54,15 @@ bool any_task(const AttemptState& attempt, ExitReason reason) {
                      [&](const state::TaskState& task) { return task.reason == reason; });
 }
 
+// Returns true if the first failure is a start that failed for want of means, and not of the job. A program that exits
+// with one of these codes has failed by itself.
+bool was_not_started(const AttemptState& attempt) {
+  return std::any_of(attempt.tasks.begin(), attempt.tasks.end(), [&](const state::TaskState& task) {
+    return task.reason == ExitReason::kStartFailed && task.code == attempt.failure_code &&
+           (task.code == kNodeShortCode || task.code == kNotStartedCode);
+  });
+}
+
 // Returns how the attempt has ended, and whether the job would be requeued, without a look at whether it is cancelled.
 AttemptEnd own_end_of_attempt(const State& state, const JobState& job) {
   const AttemptState& attempt = *job.attempt;
@@ -67,10 +76,7 @@ AttemptEnd own_end_of_attempt(const State& state, const JobState& job) {
       any_task(attempt, ExitReason::kTimeLimit)) {
     return {Outcome::kTimeLimit, replica, replica};
   }
-  const bool is_innocent = attempt.failure_code == kNodeShortCode || attempt.failure_code == kNotStartedCode;
-  if (is_innocent && any_task(attempt, ExitReason::kStartFailed)) {
-    return {Outcome::kNodeLost, true, true};
-  }
+  if (was_not_started(attempt)) return {Outcome::kNodeLost, true, true};
   if (lost_with_its_node(attempt)) {
     const bool died = attempt.failure_code == kSupervisorDiedCode && any_task(attempt, ExitReason::kSupervisorLost);
     const std::int32_t forgiven = std::max(kSupervisorDeaths, job.spec.retries);

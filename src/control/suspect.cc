@@ -35,8 +35,11 @@ bool is_suspect(const State& state, const NodeState& node) {
 }
 
 bool may_cordon_one_more(const State& state) {
-  const auto cordoned = std::count_if(state.nodes().begin(), state.nodes().end(),
-                                      [&](const NodeState& node) { return node.cordoned && !node.blames.empty(); });
+  const auto enough = static_cast<std::size_t>(state.config().scheduling.suspect_users);
+  // Also those whose blames are old by now: they stay cordoned.
+  const auto cordoned = std::count_if(state.nodes().begin(), state.nodes().end(), [&](const NodeState& node) {
+    return node.cordoned && node.blames.size() >= enough;
+  });
   const std::size_t nodes = state.nodes_in(NodeStatus::kReady) + state.nodes_in(NodeStatus::kUnknown);
   return static_cast<std::size_t>(cordoned) < std::max<std::size_t>(1, nodes * kMostSuspectPercent / 100);
 }
@@ -73,6 +76,8 @@ void blame_node_of_last_failure(Batch& batch, JobId id, bool does_well) {
   const AttemptState& attempt = *job.attempt;
   if (!last.failed_on.valid() || batch.state().node(last.failed_on).removed) return;
   const bool was_refused = last.outcome == Outcome::kNodeLost && last.code == kNodeShortCode;
+  // Where a node was lost, what failed first may have failed for want of that one.
+  if (last.outcome == Outcome::kNodeLost && !was_refused && last.code != kSupervisorDiedCode) return;
   const auto shows = [&](const state::TaskState& task) {
     return task.placement.node != last.failed_on && (does_well || task.phase == TaskPhase::kRunning);
   };

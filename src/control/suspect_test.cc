@@ -29,6 +29,25 @@ struct SuspectFleet : HandDrivenFleet {
   void runs(JobId id) { command(ReportTaskStarted{id, state.job(id)->attempts, 0, 1}); }
   void saves(JobId id, std::int64_t step) { command(ReportCheckpoint{id, state.job(id)->attempts, step}); }
   const state::NodeState& n1() const { return *state.node_named("n1"); }
+
+  // Of a job with two tasks.
+  void place_two(JobId id, const std::string& first, const std::string& second, std::uint8_t gpu) {
+    TaskPlacement other = place(id, second, gpu);
+    pass(400);
+    decide(StartDecision{id, {place(id, first, gpu), other}});
+  }
+  JobId gang(const std::string& first, const std::string& second, std::uint8_t gpu, const std::string& user) {
+    JobSpec spec = job("research", 1);
+    spec.user = user;
+    spec.retries = 3;
+    spec.groups.front().count = 2;
+    const JobId id = submit(spec);
+    place_two(id, first, second, gpu);
+    return id;
+  }
+  void end_task(JobId id, std::uint32_t task, ExitReason reason, std::int32_t code) {
+    command(ReportTaskExited{{id, state.job(id)->attempts, task, 1, reason, code, "x"}});
+  }
 };
 
 }  // namespace
@@ -134,6 +153,91 @@ TEST_CASE_FIXTURE(SuspectFleet, "a program that saves and fails on each node get
   CHECK(state.job(id)->failures == 1);
   end(id, ExitReason::kExited, 1);
   CHECK(state.job(id)->failures == 2);
+}
+
+TEST_CASE_FIXTURE(SuspectFleet, "a gang whose first failing task has ended the others blames the node of that one") {
+  const JobId id = gang("n1", "n2", 0, "ann");
+  end_task(id, 0, ExitReason::kExited, 1);
+  CHECK(stopping(id));
+  end_task(id, 1, ExitReason::kSignalled, 137);
+  CHECK(state.job(id)->failures == 1);
+  place_two(id, "n2", "n3", 0);
+  saves(id, 5);
+  CHECK(n1().blames.size() == 1);
+  CHECK(state.node_named("n2")->blames.empty());
+  CHECK(state.job(id)->failures == 0);
+}
+
+TEST_CASE_FIXTURE(SuspectFleet, "a gang that was refused pauses longer each time, as another job does") {
+  const JobId id = gang("n1", "n2", 0, "ann");
+  for (const std::int64_t pause_s : {1, 2, 4, 8}) {
+    end_task(id, 0, ExitReason::kStartFailed, kNodeShortCode);
+    end_task(id, 1, ExitReason::kSignalled, 137);
+    CHECK_EQ(state.job(id)->past.back().outcome, Outcome::kNodeLost);
+    CHECK_EQ(state.job(id)->not_before - state.now(), pause_s * 1000);
+    place_two(id, "n1", "n2", 0);
+  }
+}
+
+TEST_CASE_FIXTURE(SuspectFleet, "what fails because another node is lost blames no node") {
+  const JobId id = gang("n1", "n2", 0, "ann");
+  end_task(id, 0, ExitReason::kExited, 1);
+  command(ReportNodeStatus{"n2", NodeStatus::kLost, "gone"});
+  CHECK_EQ(state.job(id)->past.back().outcome, Outcome::kNodeLost);
+  TaskPlacement other = place(id, "n3", 1);
+  pass(400);
+  decide(StartDecision{id, {place(id, "n3", 0), other}});
+  saves(id, 5);
+  CHECK(n1().blames.empty());
+}
+
+TEST_CASE_FIXTURE(SuspectFleet, "a program that exits with a code of berth's has failed by itself") {
+  JobSpec spec = job("research", 1);
+  spec.groups.front().count = 2;
+  const JobId id = submit(spec);
+  place_two(id, "n1", "n2", 0);
+  end_task(id, 0, ExitReason::kExited, kNotStartedCode);
+  end_task(id, 1, ExitReason::kStartFailed, 127);
+  REQUIRE(state.finished(id) != nullptr);
+  CHECK_EQ(state.finished(id)->outcome, Outcome::kStartFailed);
+}
+
+TEST_CASE_FIXTURE(SuspectFleet, "what failed before a node was uncordoned, or before the window, does not count") {
+  std::vector<JobId> ids;
+  for (const char* user : {"ann", "bob", "cat", "dan"}) {
+    ids.push_back(failed_on("n1", ExitReason::kExited, 1, user));
+    start_on(ids.back(), "n2", static_cast<std::uint8_t>(ids.size()));
+  }
+  saves(ids[0], 1);
+  saves(ids[1], 1);
+  CHECK(n1().cordoned);
+  command(CordonNode{"n1", false, false, "op"});
+  saves(ids[2], 1);
+  saves(ids[3], 1);
+  CHECK(n1().blames.empty());
+  CHECK_FALSE(n1().cordoned);
+  const JobId eve = failed_on("n1", ExitReason::kExited, 1, "eve");
+  start_on(eve, "n3", 0);
+  const JobId fay = failed_on("n1", ExitReason::kExited, 1, "fay");
+  start_on(fay, "n3", 1);
+  pass(2 * 86'400);
+  saves(eve, 1);
+  saves(fay, 1);
+  CHECK(n1().blames.size() == 2);
+  CHECK_FALSE(n1().cordoned);
+}
+
+TEST_CASE_FIXTURE(SuspectFleet, "a node that was cordoned for another reason leaves room for one that is suspect") {
+  const auto refused = [&](const std::string& name, const std::string& user, std::uint8_t gpu) {
+    const JobId id = failed_on(name, ExitReason::kStartFailed, kNodeShortCode, user);
+    start_on(id, "n3", gpu);
+    runs(id);
+  };
+  refused("n1", "ann", 0);
+  command(CordonNode{"n1", true, false, "op"});
+  refused("n2", "ann", 1);
+  refused("n2", "bob", 2);
+  CHECK(state.node_named("n2")->cordoned);
 }
 
 TEST_CASE_FIXTURE(SuspectFleet, "a node that was removed is not blamed under its name") {

@@ -437,7 +437,7 @@ void State::on(const AttemptEnded& event) {
   record.checkpoint_step = attempt.checkpoint_step;
   const bool has_failed = event.outcome == Outcome::kFailed || event.outcome == Outcome::kStartFailed ||
                           event.outcome == Outcome::kNodeLost;
-  if (has_failed && !record.cause) record.failed_on = attempt.failed_on;
+  if (has_failed && record.ended_itself()) record.failed_on = attempt.failed_on;
   for (const TaskState& task : attempt.tasks) {
     const auto gpus = static_cast<std::int32_t>(task.placement.gpus.size());
     if (!record.gpus_on.empty() && record.gpus_on.back().first == task.placement.node) {

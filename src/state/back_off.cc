@@ -15,11 +15,11 @@ constexpr std::int64_t kPausesPerClaim = 16;
 constexpr std::int64_t kLostPromiseMs = 10'000;
 
 bool has_died(const AttemptRecord& attempt) {
-  return attempt.outcome == Outcome::kNodeLost && !attempt.cause && attempt.code == kSupervisorDiedCode;
+  return attempt.outcome == Outcome::kNodeLost && attempt.ended_itself() && attempt.code == kSupervisorDiedCode;
 }
 
 bool was_not_started(const AttemptRecord& attempt) {
-  return attempt.outcome == Outcome::kNodeLost && !attempt.cause &&
+  return attempt.outcome == Outcome::kNodeLost && attempt.ended_itself() &&
          (attempt.code == kNodeShortCode || attempt.code == kNotStartedCode);
 }
 

@@ -48,6 +48,13 @@ TEST_CASE("a supervisor that died and a machine without means to start a task ar
     job.past.back().code = pause_s % 4 == 0 ? kNodeShortCode : kSupervisorDiedCode;
     CHECK(back_off_ms(job) == pause_s * kSecondMs);
   }
+  JobState gang;
+  for (const std::int64_t pause_s : {1, 2, 4}) {
+    add_run(gang, kSecondMs, Outcome::kNodeLost);
+    gang.past.back().code = kNotStartedCode;
+    gang.past.back().cause = StopCause::kTaskFailed;  // of its other tasks
+    CHECK(back_off_ms(gang) == pause_s * kSecondMs);
+  }
   JobState dying;
   for (std::int32_t deaths = 1; deaths < 4; ++deaths) {
     CHECK(supervisor_deaths(dying, Timestamp{}) == deaths);

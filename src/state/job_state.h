@@ -114,6 +114,7 @@ struct AttemptState {
   bool stopping() const { return stop && stop->keep == 0; }
   // Returns the number of tasks that it started with. Tasks beyond these are scaled-up tasks and can be scaled down.
   std::uint32_t base_tasks() const { return charges.front().tasks; }
+  bool operator==(const AttemptState&) const = default;
   static constexpr auto fields() {
     return field_list(
         field("number", &AttemptState::number), field("started", &AttemptState::started),
@@ -144,7 +145,10 @@ struct AttemptRecord {
   std::vector<std::pair<NodeId, std::int32_t>> gpus_on;  // node and number of GPUs
   std::optional<Timestamp> reserved_start;
   std::uint64_t within = 0;  // as Charge::within, for the whole attempt at its end
-  NodeId failed_on = {};     // where its first failing task was; none(): it did not fail, or the node was blamed for it
+  NodeId failed_on = {};     // where its first failing task was; none(): it did not fail, or that was forgotten
+  // Returns true if nothing but a failure of its own tasks made it end, of which the first ends the others of a gang.
+  bool ended_itself() const { return !cause || cause == StopCause::kTaskFailed; }
+  bool operator==(const AttemptRecord&) const = default;
   static constexpr auto fields() {
     return field_list(
         field("number", &AttemptRecord::number), field("waited_from", &AttemptRecord::waited_from),
@@ -170,6 +174,7 @@ struct Nomination {
   std::uint32_t keep_of(std::size_t victim) const { return keeps.empty() ? 0 : keeps[victim]; }
   // Returns true if the job itself was moved, and starts again at these places.
   bool has_moved() const { return is_move(cause) && victims.empty(); }
+  bool operator==(const Nomination&) const = default;
   static constexpr auto fields() {
     return field_list(field("placements", &Nomination::placements), field("victims", &Nomination::victims),
                       field("cause", &Nomination::cause), field("amounts", &Nomination::amounts),
@@ -184,6 +189,7 @@ struct BackfillReservation {
   Timestamp start;
   Timestamp worked_out;
   Timestamp first_start;  // the start of the first reservation of this wait
+  bool operator==(const BackfillReservation&) const = default;
   static constexpr auto fields() {
     return field_list(
         field("placements", &BackfillReservation::placements), field("start", &BackfillReservation::start),
@@ -227,6 +233,7 @@ struct JobState {
   std::uint32_t generation = 0;
   std::uint32_t lost_nominations = 0;  // nominations withdrawn since its last start
   Timestamp evicts_from;               // it may not preempt or reclaim before then (state/back_off.h)
+  bool try_given_back = false;         // once in its life: a node was blamed for one of its failures
 
   // Indexes, rebuilt when a checkpoint is loaded.
   std::int32_t open_dependencies = 0;
@@ -273,7 +280,8 @@ struct JobState {
         field("expected_s", &JobState::expected_s), field("reservation", &JobState::reservation),
         field("in_line_since", &JobState::in_line_since), field("waited_ms", &JobState::waited_ms),
         field("past_service", &JobState::past_service), field("generation", &JobState::generation),
-        field("lost_nominations", &JobState::lost_nominations), field("evicts_from", &JobState::evicts_from));
+        field("lost_nominations", &JobState::lost_nominations), field("evicts_from", &JobState::evicts_from),
+        field_if_set("try_given_back", &JobState::try_given_back));
   }
 };
 

@@ -255,11 +255,7 @@ void State::on(const NodeRemoved& event) {
   node.foreign = {};
   node.contact_losses = {};
   node.blames = {};
-  jobs_.for_each([&](JobState& job) {  // another machine may come by its name
-    for (AttemptRecord& one : job.past) {
-      if (one.failed_on == event.node) one.failed_on = NodeId::none();
-    }
-  });
+  forget_failures_on(event.node);  // another machine may come by its name
   node.cordoned = node.draining = false;
   node.cordon_why.clear();
   node.gone_at = {};
@@ -277,6 +273,16 @@ void State::on(const NodeRemoved& event) {
 }
 
 // Cordons or uncordons the node, and updates all that follows from that.
+// No job will blame the node for what has failed there until now.
+void State::forget_failures_on(NodeId node) {
+  jobs_.for_each([&](JobState& job) {
+    for (AttemptRecord& one : job.past) {
+      if (one.failed_on == node) one.failed_on = NodeId::none();
+    }
+    if (job.attempt && job.attempt->failed_on == node) job.attempt->failed_on = NodeId::none();
+  });
+}
+
 void State::set_cordoned(NodeId id, bool cordoned) {
   node_mut(id).cordoned = cordoned;
   refresh_in_indexes(id);
@@ -290,7 +296,10 @@ void State::on(const NodeCordoned& event) {
   node.cordon_why = event.cordoned ? event.why : std::string();
   node.gone_at = event.cordoned ? event.gone_at : Timestamp();
   if (!event.cordoned) node.contact_losses.clear();
-  if (!event.cordoned) node.blames.clear();
+  if (!event.cordoned) {
+    node.blames.clear();
+    forget_failures_on(event.node);
+  }
   for (const auto& [job, task] : node.tasks) {
     unreconciled_.insert(job);
     reset_timer(existing(job));
@@ -306,15 +315,11 @@ void State::on(const NodeBlamed& event) {
                                     [&](const AttemptRecord& one) { return one.number == event.attempt; });
   BERTH_CHECK(attempt != job.past.end() && attempt->failed_on == event.node);
   attempt->failed_on = NodeId::none();
-  // One try is given back in the life of the job: there are more failures in its past than it is charged.
-  const auto failures = std::count_if(job.past.begin(), job.past.end(), [](const AttemptRecord& one) {
-    return one.outcome == Outcome::kFailed || one.outcome == Outcome::kStartFailed;
-  });
-  if (attempt->outcome != Outcome::kNodeLost && failures == job.failures) --job.failures;
+  if (attempt->outcome != Outcome::kNodeLost && !std::exchange(job.try_given_back, true)) --job.failures;
   auto& blames = node_mut(event.node).blames;
   std::erase_if(blames, [&](const Blame& one) { return one.user == job.spec.user; });
   if (blames.size() == kBlamesKept) blames.erase(blames.begin());
-  blames.push_back({job.spec.user, job.id, now_});
+  blames.push_back({job.spec.user, job.id, attempt->ended});
 }
 
 void State::on(const GpuHealthChanged& event) {

@@ -501,6 +501,7 @@ class State {
   void count_user(QueueState& queue, const std::string& user, const UserUsage& more, int sign);
   void count_submitted(const JobState& job, int sign);
   void set_cordoned(NodeId node, bool cordoned);
+  void forget_failures_on(NodeId node);
   // Marks a queue or node as freed, so that parked classes are evaluated again. A transaction marks nothing, because it
   // takes back what it releases.
   void mark_freed(QueueId queue) {
