@@ -43,7 +43,10 @@ bool is_gone(int connection) {
 
 std::int32_t code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
+// Requires: none of the session may be left, and then its number may be another process's.
 void signal_session_of(const Rank& process, int signo) {
+  const auto leader = see_process(process.process.pid);
+  if (leader && leader->start_ticks != process.process.start_ticks) return;
   for (const ProcessSeen& one : see_all_processes()) {
     if (one.session == process.process.pid) signal_process(one, signo);
   }
@@ -111,9 +114,10 @@ void ShellDesk::add_waited(std::vector<pollfd>& waited) const {
 
 void ShellDesk::attend(const Start& start, std::int64_t now) {
   accept_all();
+  may_start_ = true;
   for (Session& session : sessions_) attend(session, start, now);
   std::erase_if(sessions_, [](const Session& session) {
-    return !session.connection.is_open() && (!session.process || session.process->ended);
+    return !session.connection.is_open() && !session.kill_at && (!session.process || session.process->ended);
   });
 }
 
@@ -149,6 +153,8 @@ void ShellDesk::attend(Session& session, const Start& start, std::int64_t now) {
 
 void ShellDesk::read_messages(Session& session, const Start& start, std::int64_t now) {
   std::array<char, kShellChunkBytes> buffer;
+  // A start may take seconds: the supervisor looks after its task between two of them. The message stays unread.
+  if (!session.begun && !may_start_) return;
   // All that is received is obeyed, since poll tells of nothing that is here already.
   for (int reads = 0; session.to_process.empty() && !session.finished;) {
     auto message = session.reader.next();
@@ -188,6 +194,7 @@ void ShellDesk::obey(Session& session, std::string_view message, const Start& st
 
 void ShellDesk::begin(Session& session, const ShellBegin& begin, const Start& start, std::int64_t now) {
   if (begin.attach) return attach(session, begin);
+  may_start_ = false;
   auto started = start(begin);
   if (const auto* failure = std::get_if<StartFailure>(&started))
     return finish(session, {failure->code, failure->message});
@@ -346,6 +353,7 @@ void ShellDesk::end(std::int32_t code) {
   const Start none = [](const ShellBegin&) { return StartFailure{kNodeShortCode, kTaskHasEnded}; };
   accept_all();
   for (Session& session : sessions_) {
+    may_start_ = true;
     if (!session.begun && session.connection.is_open()) read_messages(session, none, 0);
   }
   listener_.reset();

@@ -104,6 +104,7 @@ class ShellDesk {
   std::list<Session> sessions_;
   int terminal_ = -1;
   bool task_is_killed_ = false;
+  bool may_start_ = true;  // false: a process was started in this turn
   std::string history_;
   std::int64_t detached_since_ = 0;
 };

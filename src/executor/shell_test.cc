@@ -244,6 +244,24 @@ TEST_CASE_FIXTURE(ShellFixture, "a shell that does not heed SIGHUP is killed") {
   CHECK(wait_until([&] { return !see_process(pid); }));
 }
 
+TEST_CASE_FIXTURE(ShellFixture,
+                  "what a shell has left that does not heed SIGHUP is killed, also once the shell has ended") {
+  const auto task = running();
+  auto client = open_shell(task, piped("sh -c 'trap \"\" HUP; echo $$ > left; exec sleep 1000' & "
+                                       "until test -s left; do sleep 0.05; done; echo ready; wait"));
+  client.await("ready");
+  client.leave();
+  const pid_t pid = std::stoi(read_file("left"));
+  CHECK(wait_until([&] { return !see_process(pid); }));
+}
+
+TEST_CASE_FIXTURE(ShellFixture, "shells that begin at once are all started") {
+  const auto task = running();
+  std::vector<ShellClient> clients;
+  for (int i = 0; i < 8; ++i) clients.push_back(open_shell(task, piped("exit 3")));
+  for (ShellClient& client : clients) CHECK_EQ(client.end(), ShellEnd{3, {}});
+}
+
 TEST_CASE_FIXTURE(ShellFixture, "shells end with their task, and their clients are told") {
   const auto task = running();
   auto client = open_shell(task, piped("trap '' HUP TERM; echo ready; sleep 1000; sleep 1000"));
