@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "model/document/quantity.h"
 #include "model/secret_name.h"
+#include "model/sharing.h"
 
 namespace berth::explain {
 
@@ -163,7 +164,9 @@ class Doctor {
         const QueueState& queue = state_.queue(id);
         limits_users = limits_users || queue.limits_users();
         if (id == state_.root()) continue;
-        has_quota = has_quota || queue.max[kDimGpu] != kUnlimited || queue.configured.amounts[kDimGpu] > 0;
+        has_quota = has_quota || std::any_of(gpu_dims_.begin(), gpu_dims_.end(), [&](std::size_t dim) {
+                      return queue.max[dim] != kUnlimited || queue.configured.amounts[dim] > 0;
+                    });
       }
       if (!has_quota) unlimited.push_back(leaf.path.empty() ? "/" : leaf.path);
       if (!limits_users) unbounded_users.push_back(leaf.path.empty() ? "/" : leaf.path);
@@ -194,15 +197,24 @@ class Doctor {
           "Fragmentation raises no alarm.", "scheduling: {fragmentation_alert: 10}");
   }
 
+  // Burst pools are within no guarantee.
   void guarantees() {
-    std::int64_t promised = 0;
-    for (const QueueId child : state_.queue(state_.root()).children)
-      promised = checked_add(promised, state_.queue(child).configured.amounts[kDimGpu]);
-    const std::int64_t there = state_.capacity()[kDimGpu];
-    const auto gpus = [](std::int64_t milli) { return std::to_string(milli / kMilli) + " GPUs"; };
-    judge(CheckArea::kResources, "guarantees-backed", promised <= there, CheckResult::kBroken,
-          "Guarantees of " + gpus(promised) + " are backed by " + gpus(there) + ".",
-          "Guarantees of " + gpus(promised) + " are more than the healthy " + gpus(there) + ".",
+    std::vector<std::string> lacking;
+    std::string backed;
+    for (const std::size_t dim : gpu_dims_) {
+      std::int64_t promised = 0;
+      for (const QueueId child : state_.queue(state_.root()).children)
+        promised = checked_add(promised, state_.queue(child).configured.amounts[dim]);
+      const std::int64_t there = state_.capacity()[dim] - state_.burst_capacity()[dim];
+      const auto gpus = [&](std::int64_t milli) {
+        const std::string model = dim == kDimGpu ? "" : " " + state_.gpu_models()[dim - kDimFirstModel].name;
+        return std::to_string(milli / kMilli) + model + " GPUs";
+      };
+      if (dim == kDimGpu) backed = "Guarantees of " + gpus(promised) + " are backed by " + gpus(there) + ".";
+      if (promised > there) lacking.push_back(gpus(promised) + " of " + gpus(there));
+    }
+    judge(CheckArea::kResources, "guarantees-backed", lacking.empty(), CheckResult::kBroken, backed,
+          "Guarantees are more than the healthy GPUs outside of burst pools: " + named(lacking) + ".",
           "add nodes, heal GPUs, or lower guarantees: berth queue set QUEUE guaranteed.gpus=N");
   }
 
@@ -262,22 +274,34 @@ class Doctor {
           "berth token revoke NAME");
   }
 
-  // Different trust domains share no GPU; whether they share a node is the pool's to say.
+  // Whether trust domains share a node is the pool's to say. They share no GPU, but for one whose seats a device plugin
+  // gives away.
   void trust_domains() {
     std::set<TrustDomainId> domains;
     each_leaf([&](const QueueState& leaf) { domains.insert(leaf.trust_domain); });
     if (domains.size() < 2) return;
-    std::vector<std::string> open;
-    for (const state::PoolState& pool : state_.pools()) {
-      const bool in_use = std::any_of(state_.nodes().begin(), state_.nodes().end(), [&](const NodeState& node) {
-        return !node.removed && state_.pools()[node.pool].name == pool.name;
+    std::set<std::string> open;
+    std::set<std::string> with_seats;
+    for (const NodeState& node : state_.nodes()) {
+      const state::PoolState& pool = state_.pools()[node.pool];
+      if (node.removed || pool.trust_domain_isolation) continue;
+      open.insert(pool.name);
+      const bool has_seats = std::any_of(node.spec.gpus.begin(), node.spec.gpus.end(), [](const Gpu& gpu) {
+        return level_of_model(gpu.model) == GpuLevel::kTimeSlice;
       });
-      if (in_use && !pool.trust_domain_isolation) open.push_back(pool.name);
+      if (has_seats) with_seats.insert(pool.name);
+    }
+    if (!with_seats.empty()) {
+      say(CheckArea::kSecurity, "trust-domains", CheckResult::kBroken,
+          counted(domains.size(), "trust domain") + " share GPUs by the seats of a device plugin in " +
+              counted(with_seats.size(), "pool") + ": " + named({with_seats.begin(), with_seats.end()}) + ".",
+          "trust_domain_isolation: node of the pool");
+      return;
     }
     judge(CheckArea::kSecurity, "trust-domains", open.empty(), CheckResult::kMissing,
           counted(domains.size(), "trust domain") + " share no node.",
           counted(domains.size(), "trust domain") + " share nodes, though no GPU, in " + counted(open.size(), "pool") +
-              ": " + named(open) + ".",
+              ": " + named({open.begin(), open.end()}) + ".",
           "trust_domain_isolation: node of the pool, if they must not");
   }
 
@@ -356,9 +380,18 @@ class Doctor {
         "examples/prometheus/berth-rules.yml (docs/metrics.md)");
   }
 
+  // GPUs of any model, and those of each.
+  static std::vector<std::size_t> gpu_dims_of(const State& state) {
+    std::vector<std::size_t> dims{kDimGpu};
+    for (std::size_t model = 0; model < state.gpu_models().size(); ++model)
+      dims.push_back(dim_of(GpuModelId(static_cast<std::uint16_t>(model))));
+    return dims;
+  }
+
   const State& state_;
   const DoctorFacts& facts_;
   const Timestamp now_;
+  const std::vector<std::size_t> gpu_dims_ = gpu_dims_of(state_);
   std::vector<Finding> findings_;
 };
 

@@ -96,12 +96,27 @@ TEST_CASE_FIXTURE(DoctorFixture, "doctor: quotas, guarantees and the keys of sch
   command(ApplyConfig{plain, "op"});
   CHECK_EQ(of("quotas"), "ok");
   CHECK_EQ(of("user-limits"), "ok");
-  CHECK_EQ(of("guarantees-backed"), "broken: Guarantees of 3 GPUs are more than the healthy 2 GPUs.");
+  CHECK_EQ(of("guarantees-backed"),
+           "broken: Guarantees are more than the healthy GPUs outside of burst pools: 3 GPUs of 2 GPUs.");
   CHECK_EQ(of("fragmentation-alert"), "ok");
   CHECK_EQ(of("consolidation"), "ok");
   CHECK(of("reclaim").starts_with("missing"));
   CHECK(of("priority-classes").starts_with("missing"));
   CHECK_EQ(of("idle-reclaimed"), "ok");
+}
+
+TEST_CASE_FIXTURE(DoctorFixture, "doctor: quotas of one GPU model, and pools that are within no guarantee") {
+  ClusterConfig of_model = config({queue("a"), queue("b")});
+  of_model.queues[0].max.model_gpu_milli = {{"H100", 8000}};
+  of_model.queues[1].guaranteed.model_gpu_milli = {{"H100", 2000}};
+  command(ApplyConfig{of_model, "op"});
+  command(RegisterNode{node("n1", 2)});
+  CHECK_EQ(of("quotas"), "ok");
+  CHECK_EQ(of("guarantees-backed"), "ok");
+  for (PoolConfig& pool : of_model.pools) pool.burst = true;
+  command(ApplyConfig{of_model, "op"});
+  CHECK_EQ(of("guarantees-backed"),
+           "broken: Guarantees are more than the healthy GPUs outside of burst pools: 2 H100 GPUs of 0 H100 GPUs.");
 }
 
 TEST_CASE_FIXTURE(DoctorFixture, "doctor: tokens, roles and the Prometheus") {
@@ -134,6 +149,9 @@ TEST_CASE_FIXTURE(DoctorFixture, "doctor: what keeps tenants apart, and secrets"
   two.queues[1].trust_domain = "x";
   command(ApplyConfig{two, "op"});
   CHECK_EQ(of("trust-domains"), "missing: 2 trust domains share nodes, though no GPU, in 1 pool: default.");
+  command(RegisterNode{node("n2", 2, "nvidia.com/gpu.shared")});
+  CHECK_EQ(of("trust-domains"),
+           "broken: 2 trust domains share GPUs by the seats of a device plugin in 1 pool: default.");
   for (PoolConfig& pool : two.pools) pool.trust_domain_isolation = "node";
   command(ApplyConfig{two, "op"});
   CHECK_EQ(of("trust-domains"), "ok");
