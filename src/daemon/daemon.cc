@@ -393,13 +393,13 @@ class Daemon::Impl {
 
   // The mark goes once this is in the log. A server that ends in between says it once more, which leaves out more
   // numbers.
-  // Numbers go on at ten for each second since 2026 began: more than are ever given in that time, so that two restores
-  // of one backup do not give the same ones.
+  // Numbers go on at a hundred for each second since 2026 began, so that two restores of one backup do not give the
+  // same ones unless more were given in between.
   void note_restore() {
     constexpr std::int64_t kBeginOf2026S = 1'767'225'600;
     const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
     const std::int64_t now_s = std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
-    const auto least = static_cast<std::uint64_t>(10 * std::max<std::int64_t>(0, now_s - kBeginOf2026S));
+    const auto least = static_cast<std::uint64_t>(100 * std::max<std::int64_t>(0, now_s - kBeginOf2026S));
     inbox_.put({NoteRestore{least}, [mark = options_.data_dir + "/" + kRestoredFile](const Result<control::Reply>&) {
                   std::error_code failure;
                   if (!std::filesystem::remove(mark, failure))
