@@ -38,6 +38,24 @@ TEST_CASE_FIXTURE(RequeueFleet, "a job whose supervisor dies each time waits lon
   CHECK(state.finished(id)->outcome == Outcome::kFailed);
 }
 
+TEST_CASE("an interactive job is refused where the queue, or one above it, opens no shells") {
+  HandDrivenFleet fleet;
+  std::vector<QueueConfig> queues{HandDrivenFleet::queue("open"), HandDrivenFleet::queue("vault"),
+                                  HandDrivenFleet::queue("vault/deep")};
+  queues[1].no_shell = true;
+  fleet.configure(queues);
+  JobSpec spec = HandDrivenFleet::job("open", 1);
+  spec.kind = JobKind::kInteractive;
+  CHECK(fleet.try_command(SubmitJob{spec, ""}).has_value());
+  spec.queue = "vault/deep";
+  const auto refused = fleet.try_command(SubmitJob{spec, ""});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK_EQ(refused.error().message,
+           "kind: queue 'vault' opens no shells in its jobs (shell: false), so no interactive job runs in it");
+  spec.kind = JobKind::kGang;
+  CHECK(fleet.try_command(SubmitJob{spec, ""}).has_value());
+}
+
 TEST_CASE_FIXTURE(RequeueFleet, "an interactive job is not queued again, as its terminal is gone") {
   JobSpec spec = job("research", 1);
   spec.kind = JobKind::kInteractive;

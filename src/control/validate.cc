@@ -308,6 +308,14 @@ Result<void> check_queue(const state::State& state, const JobSpec& spec) {
                  state.queue(queue->children.front()).path + "'");
 }
 
+// The terminal of an interactive job is a shell.
+Result<void> check_shell(const state::State& state, const std::string& queue) {
+  const auto without = queue_without_shell(state.config(), queue);
+  if (!without) return {};
+  return invalid("kind: " + (*without == "/" ? std::string("this cluster") : "queue '" + *without + "'") +
+                 " opens no shells in its jobs (shell: false), so no interactive job runs in it");
+}
+
 void check_groups(const state::State& state, const JobSpec& spec, Mistakes& mistakes) {
   if (spec.groups.size() > kMaxTaskGroups) return;
   for (std::size_t i = 0; i < spec.groups.size(); ++i) {
@@ -335,6 +343,7 @@ Result<void> validate(const state::State& state, const JobSpec& spec, bool updat
   mistakes.add(check_group_topology(state, spec));
   mistakes.add(check_affinity(state, spec));
   for (const Error& problem : check_mounts(state, spec)) mistakes.add(problem);
+  if (!updates && spec.kind == JobKind::kInteractive) mistakes.add(check_shell(state, spec.queue));
   // A limit of today is told of a job that is right.
   if (!updates && mistakes.none()) mistakes.add(check_submitted(state, *state.queue_at(spec.queue), spec.user));
   if (auto priority = priority_of(state, spec); !priority) mistakes.add(priority.error());
