@@ -38,8 +38,7 @@ std::optional<GpuLevel> level_of(const TaskRequest& request) {
 }
 
 std::optional<GpuLevel> level_of(const JobSpec& spec, const TaskGroup& group) {
-  const auto level = level_of(group.request);
-  return level && spec.exclusive ? GpuLevel::kWhole : level;
+  return spec.exclusive ? GpuLevel::kWhole : level_of(group.request);
 }
 
 std::optional<GpuLevel> weakest_level(const JobSpec& spec) {

@@ -107,6 +107,11 @@ TEST_CASE("the level of a request is that of its form, or of the model that a cl
   CHECK(level_of(request) == GpuLevel::kMig);
   request.gpu_models = {"nvidia.com/gpu", "nvidia.com/gpu.shared"};
   CHECK(level_of(request) == GpuLevel::kTimeSlice);
+  JobSpec spec;
+  spec.groups.emplace_back();
+  CHECK_FALSE(weakest_level(spec).has_value());
+  spec.exclusive = true;  // it asks for no GPU, and gets all of its node
+  CHECK(weakest_level(spec) == GpuLevel::kWhole);
 }
 
 TEST_CASE("docs/sharing.md has the table that decides") {
