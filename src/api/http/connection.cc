@@ -816,7 +816,12 @@ std::shared_ptr<Connection> make_connection(std::shared_ptr<asio::io_context> io
   auto transport = make_transport(*io, accepted.socket, accepted.family, tls);
   if (transport == nullptr) return nullptr;
   const int yes = 1;
-  if (!is_local) ::setsockopt(accepted.socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  if (!is_local) {
+    ::setsockopt(accepted.socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    // A client that takes nothing for so long is gone: what is sent to it would hold up its shell.
+    const unsigned most_ms = 45'000;
+    ::setsockopt(accepted.socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof most_ms);
+  }
   return std::make_shared<HttpConnection>(std::move(io), std::move(posted), std::move(site), std::move(transport),
                                           std::move(accepted));
 }

@@ -184,13 +184,14 @@ void open_shell(Service& service, const Request& request, const Responder& respo
     return;
   }
   if (!attach) opened->program = policy::audit_text(query->begin.command.front());
-  if (const auto noted = note_opened(service, request, *opened); !noted) {
-    responder.fail(noted.error());
-    return;
-  }
   const auto ended = [&service, by = origin_of(request), place = *opened](const ShellEnd& end) {
     note_ended(service, by, place, end);
   };
+  if (const auto noted = note_opened(service, request, *opened); !noted) {
+    if (noted.error().code == ErrorCode::kUnavailable) ended({std::nullopt, "it was not opened"});
+    responder.fail(noted.error());
+    return;
+  }
   service.open_shell(*query, [responder, ended, key = std::string(request.header("sec-websocket-key"))](
                                  const Result<std::shared_ptr<const int>>& stream) {
     if (!stream) {
