@@ -14,6 +14,7 @@
 #include <string>
 
 #include "store/disk.h"
+#include "store/postgres_mark.h"
 
 namespace berth::store {
 
@@ -58,7 +59,9 @@ bool lock_it(int lock) {
 // Returns true if nothing is in the directory, or the log of a server is.
 bool is_of_a_server(const std::filesystem::path& path) {
   std::error_code failure;
-  if (std::filesystem::exists(path / "log.db", failure)) return true;
+  for (const char* log : {"log.db", kPostgresMark}) {
+    if (std::filesystem::exists(path / log, failure)) return true;
+  }
   return std::filesystem::is_empty(path, failure) && !failure;
 }
 
