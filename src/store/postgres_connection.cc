@@ -59,6 +59,7 @@ std::string field_of(const PGresult* result, int field) {
 ErrorCode code_of(std::string_view sqlstate) {
   if (sqlstate.starts_with("08") || sqlstate.starts_with("57P") || sqlstate == "25006") return ErrorCode::kUnavailable;
   if (sqlstate.starts_with("23") || sqlstate == "40001" || sqlstate == "40P01") return ErrorCode::kConflict;
+  if (sqlstate == "42P06" || sqlstate == "42P07") return ErrorCode::kConflict;  // a schema or table is there already
   if (sqlstate == "42501" || sqlstate.starts_with("28")) return ErrorCode::kDenied;
   if (sqlstate == "3F000" || sqlstate == "42P01") return ErrorCode::kNotFound;
   if (sqlstate.starts_with("XX")) return ErrorCode::kCorrupt;

@@ -71,7 +71,8 @@ class PostgresConnection {
 
   // Runs one statement and waits for its end, outside of BEGIN its commit included. Errors: kUnavailable: the
   // connection is lost or the deadline is over, and what became of the statement is unknown; kDenied: a right is
-  // missing; kConflict: a constraint or a concurrent transaction; kCorrupt and kIo as the server says.
+  // missing; kConflict: a constraint, a concurrent transaction, or what is to be made is there; kCorrupt
+  // and kIo as the server says.
   Result<PostgresRows> run(const char* sql, const PostgresValues& values = {});
 
   // The warnings of the last run, in one text; empty: none.

@@ -219,9 +219,9 @@ Result<void> PostgresLog::open_for_writing() {
 
 // Takes the log of the database for its own, or makes one.
 Result<void> PostgresLog::adopt(const PostgresMark* mark) {
+  constexpr int kMostTries = 3;
   auto row = load_log_row(writer_);
-  if (!row) return row.error();
-  if (!*row) {
+  for (int tries = 1; row && !*row; ++tries) {
     if (mark != nullptr) {
       return conflict(
           fmt::format("{}: the database has no log, and {} is of the log {} on {}. Give that address by "
@@ -229,8 +229,11 @@ Result<void> PostgresLog::adopt(const PostgresMark* mark) {
                       address_.shown, options_.directory.string(), mark->log_id, mark->shown));
     }
     log_id_ = random_id();
-    return create_postgres_log(writer_, log_id_, options_.unfinished);
+    const auto made = create_postgres_log(writer_, log_id_, options_.unfinished);
+    if (made || made.error().code != ErrorCode::kConflict || tries == kMostTries) return made;
+    row = load_log_row(writer_);  // it was made meanwhile
   }
+  if (!row) return row.error();
   if (options_.unfinished)
     return conflict(address_.shown +
                     ": the database has a log already; name another one, or DROP SCHEMA berth CASCADE");

@@ -51,6 +51,14 @@ struct Settings {
   PostgresProcess& server;
 };
 
+// Returns once a connection of the role of berth is in this state.
+void wait_until(PostgresProcess& process, const std::string& state) {
+  process.sql(
+      "DO $$ BEGIN LOOP PERFORM pg_stat_clear_snapshot(); EXIT WHEN EXISTS (SELECT FROM pg_stat_activity WHERE usename = "
+      "'berth' AND " +
+      state + "); PERFORM pg_sleep(0.02); END LOOP; END $$");
+}
+
 PostgresConnection connected(const PostgresPlace& place) {
   auto connection =
       PostgresConnection::open(parse_postgres_address(place.server.socket(), PostgresUse::kServe).value(), 60'000);
@@ -164,6 +172,38 @@ TEST_CASE("PostgreSQL: a right that is missing is named with the command that gr
              "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA berth TO berth");
   process->sql("ALTER SCHEMA berth OWNER TO super");
   check_says(place.refusal(), ErrorCode::kDenied, "GRANT USAGE ON SCHEMA berth TO berth");
+}
+
+TEST_CASE("PostgreSQL: a log whose making is being committed by another connection is taken as it is then") {
+  PostgresProcess* const process = PostgresProcess::get();
+  if (process == nullptr) return;
+  const PostgresPlace place(*process);
+  with_records(place, 3).reset();
+  PostgresConnection other = connected(place);
+  REQUIRE(other.run("ALTER SCHEMA berth RENAME TO hidden"));
+  REQUIRE(other.run("BEGIN"));
+  REQUIRE(other.run("ALTER SCHEMA hidden RENAME TO berth"));
+  const TemporaryDirectory elsewhere;
+  PostgresOptions options = place.options();
+  options.directory = elsewhere.path();
+  Result<std::unique_ptr<PostgresLog>> log = Error{};
+  std::thread opening([&] { log = PostgresLog::open(process->socket(), options); });
+  wait_until(*process, "wait_event_type = 'Lock'");
+  REQUIRE(other.run("COMMIT"));
+  opening.join();
+  REQUIRE_MESSAGE(log.has_value(), (log ? "" : log.error().message));
+  CHECK((*log)->last().seq == 3);
+}
+
+TEST_CASE("PostgreSQL: a log is made in an empty schema that an administrator made for its role") {
+  PostgresProcess* const process = PostgresProcess::get();
+  if (process == nullptr) return;
+  const PostgresPlace place(*process);
+  process->sql("CREATE SCHEMA berth");
+  process->sql("GRANT USAGE ON SCHEMA berth TO berth");
+  check_says(place.refusal(), ErrorCode::kDenied, "GRANT CREATE, USAGE ON SCHEMA berth TO berth");
+  process->sql("GRANT CREATE ON SCHEMA berth TO berth");
+  CHECK(with_records(place, 2)->last().seq == 2);
 }
 
 TEST_CASE("PostgreSQL: settings under which a crash loses commits are refused, at the opening and while it runs") {
@@ -346,9 +386,7 @@ struct Pair {
   }
   // Ends the wait of a commit for its standby by this, once one waits.
   void when_one_waits(const std::string& sql) const {
-    place.server.sql(
-        "DO $$ BEGIN LOOP PERFORM pg_stat_clear_snapshot(); EXIT WHEN EXISTS (SELECT FROM pg_stat_activity WHERE "
-        "wait_event = 'SyncRep'); PERFORM pg_sleep(0.02); END LOOP; END $$");
+    wait_until(place.server, "wait_event = 'SyncRep'");
     place.server.sql(sql);
   }
   Error refused_append_while(const std::string& sql) {

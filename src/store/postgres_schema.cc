@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <vector>
 
 namespace berth::store {
 
@@ -23,8 +24,13 @@ constexpr const char* kSettings =
     "  set_config('idle_session_timeout', '0', false), set_config('row_security', 'off', false), "
     "  set_config('default_transaction_read_only', $1, false)";
 
-constexpr std::array<const char*, 6> kCreatePostgres{
+constexpr std::array<const char*, 2> kCreateSchema{
     "CREATE SCHEMA berth",
+    // Only the role of the server, and roles that its owner grants it to.
+    "REVOKE ALL ON SCHEMA berth FROM PUBLIC",
+};
+
+constexpr std::array<const char*, 4> kCreateTables{
     "CREATE TABLE berth.log (id integer PRIMARY KEY CHECK (id = 1), schema_version bigint NOT NULL, "
     "  log_id text NOT NULL, unfinished boolean NOT NULL, head_seq bigint NOT NULL, epoch bigint NOT NULL, "
     "  head_hash bytea NOT NULL, anchor_seq bigint NOT NULL, anchor_hash bytea NOT NULL, checksum bytea NOT NULL)",
@@ -35,8 +41,6 @@ constexpr std::array<const char*, 6> kCreatePostgres{
     "  bytes bytea NOT NULL, hash bytea NOT NULL)",
     "CREATE TABLE berth.checkpoints (seq bigint, part bigint, parts bigint NOT NULL, head_hash bytea NOT NULL, "
     "  checksum bytea NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (seq, part))",
-    // Nobody but the role of the server and those it grants it to.
-    "REVOKE ALL ON SCHEMA berth FROM PUBLIC",
 };
 
 constexpr const char* kTables = "'log', 'records', 'history', 'checkpoints'";
@@ -150,9 +154,14 @@ Result<std::optional<PostgresLogRow>> load_log_row(PostgresConnection& connectio
 }
 
 Result<void> create_postgres_log(PostgresConnection& connection, const std::string& log_id, bool unfinished) {
+  const auto there = connection.run("SELECT to_regnamespace('berth') IS NOT NULL");
+  if (!there) return there.error();
+  const bool has_schema = there->is_true(0, 0);  // an administrator made it for this role
   if (auto ok = connection.run("BEGIN"); !ok) return ok.error();
   const auto create = [&]() -> Result<void> {
-    for (const char* sql : kCreatePostgres) {
+    std::vector<const char*> statements(kCreateTables.begin(), kCreateTables.end());
+    if (!has_schema) statements.insert(statements.begin(), kCreateSchema.begin(), kCreateSchema.end());
+    for (const char* sql : statements) {
       if (auto ok = connection.run(sql); !ok) return ok.error();
     }
     const Extent empty;
@@ -166,13 +175,17 @@ Result<void> create_postgres_log(PostgresConnection& connection, const std::stri
     if (!ok) return ok.error();
     ok = connection.run("COMMIT");
     if (!ok) return ok.error();
-    return {};
+    if (connection.warning().empty()) return {};
+    return Error{ErrorCode::kUnavailable, fmt::format("{}: the log was made, but its commit came back with a warning: {}",
+                                                      connection.shown(), connection.warning())};
   };
   auto done = create();
   if (done) return done;
   const Error error = done.error();
   if (connection.lost()) return error;
   if (auto undone = connection.run("ROLLBACK"); !undone) return undone.error();
+  if (has_schema)
+    return with_grant(connection, error, "Drop the schema berth, or GRANT CREATE, USAGE ON SCHEMA berth TO");
   const auto database = connection.run("SELECT quote_ident(current_database())");
   if (!database) return error;
   return with_grant(connection, error, fmt::format("GRANT CREATE ON DATABASE {} TO", database->text(0, 0)).c_str());

@@ -33,7 +33,9 @@ Result<void> check_commits(PostgresConnection& connection, std::size_t servers);
 // read it; kCorrupt: the row is damaged. `for_update` locks the row until the end of the transaction.
 Result<std::optional<PostgresLogRow>> load_log_row(PostgresConnection& connection, bool for_update = false);
 
-// Creates the schema and its tables, for a log of this id.
+// Creates the tables, and the schema where it is not there yet, for a log of this id. Errors: kConflict: one of them is
+// there already, perhaps since a moment ago, by another server or by an old connection of this one: load the row again;
+// kDenied: no right to, with the command that grants it; kUnavailable: it is not known whether a standby has it.
 Result<void> create_postgres_log(PostgresConnection& connection, const std::string& log_id, bool unfinished);
 
 // Error kDenied: the role may not do all that a server does, with the command that grants it.
