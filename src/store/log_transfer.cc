@@ -199,15 +199,33 @@ Result<void> move_files(const std::filesystem::path& made, const std::filesystem
   return {};
 }
 
-Result<TransferReport> copy_to_directory(const DurableLog& from, const std::filesystem::path& to) {
+// Whatever SQLite would take for a part of the new log.db: a write-ahead log or a journal that an old one left. An empty
+// one says nothing, as the index of one (log.db-shm), and is removed.
+Result<void> make_room(const std::filesystem::path& to) {
   std::error_code failure;
-  if (std::filesystem::exists(to / "log.db", failure))
-    return conflict(
-        fmt::format("{} has a log already; move its log.db, head and checkpoint-* away, or name another "
-                    "directory",
-                    to.string()));
+  for (const char* name : {"log.db", "log.db-wal", "log.db-journal", "log.db-shm"}) {
+    const std::filesystem::path path = to / name;
+    const bool is_there = std::filesystem::exists(path, failure);
+    if (failure) return io_error(path.string(), "look for", failure.value());
+    if (!is_there) continue;
+    const std::string_view kind = std::string_view(name).substr(6);
+    const bool says_nothing = kind == "-shm" || (!kind.empty() && std::filesystem::is_empty(path, failure));
+    if (!says_nothing) {
+      return conflict(
+          fmt::format("{} has a log already ({}); move its log.db, log.db-wal, log.db-shm, head and checkpoint-* away "
+                      "together, or name another directory",
+                      to.string(), name));
+    }
+    if (!std::filesystem::remove(path, failure)) return io_error(path.string(), "remove", failure.value());
+  }
+  return {};
+}
+
+Result<TransferReport> copy_to_directory(const DurableLog& from, const std::filesystem::path& to) {
   auto lock = DataDirectory::take(to);  // no server may be running on it
   if (!lock) return lock.error();
+  if (auto ok = make_room(to); !ok) return ok.error();
+  std::error_code failure;
   const std::filesystem::path made = to / kCopying;
   std::filesystem::remove_all(made, failure);  // of a copy that did not come to its end
   auto copy = [&]() -> Result<TransferReport> {

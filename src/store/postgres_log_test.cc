@@ -367,7 +367,13 @@ TEST_CASE("a log is copied from SQLite to PostgreSQL and back, with its numbers,
   check_says(open_log({directory, ""}).error(), ErrorCode::kConflict, "name that address");
   check_says(transfer_log(address, directory).error(), ErrorCode::kConflict, "has a log already");
   std::filesystem::remove(place.directory.path() / "log.db");
+  const std::filesystem::path old_wal = place.directory.path() / "log.db-wal";
+  write_file(old_wal, "what a crash left of the old log");
+  write_file(place.directory.path() / "log.db-shm", "its index");
+  check_says(transfer_log(address, directory).error(), ErrorCode::kConflict, "has a log already (log.db-wal)");
+  std::filesystem::remove(old_wal);
   check_copied(transfer_log(address, directory), head);
+  CHECK_FALSE(std::filesystem::exists(place.directory.path() / "log.db-shm"));
   const auto back = open_log({directory, ""});
   REQUIRE_MESSAGE(back.has_value(), (back ? "" : back.error().message));
   CHECK((*back)->last() == head);
