@@ -301,6 +301,11 @@ Error PostgresLog::note_failure(const Error& error) {
   return error;
 }
 
+// What goes wrong with a checkpoint says nothing of the log, if it is not damage.
+Error PostgresLog::note_damage(const Error& error) {
+  return error.code == ErrorCode::kCorrupt ? note_failure(error) : error;
+}
+
 // A refusal leaves the log unchanged. After any other error only the next open can tell what is in it.
 Error PostgresLog::broken(const Error& error) {
   const bool unchanged = error.code == ErrorCode::kConflict || error.code == ErrorCode::kTooLarge;
@@ -382,15 +387,19 @@ Result<void> PostgresLog::change(const Change& change) {
 }
 
 // After a COMMIT that returned: is it as durable as it says?
-Result<void> PostgresLog::acknowledged(PostgresConnection& connection) {
+Result<void> PostgresLog::is_durable(PostgresConnection& connection) {
   if (!connection.warning().empty()) {
-    return note_failure(
-        {ErrorCode::kIo, fmt::format("{}: a commit came back with a warning, and is not acknowledged: {}",
-                                     address_.shown, connection.warning())});
+    return Error{ErrorCode::kIo, fmt::format("{}: a commit came back with a warning, and is not acknowledged: {}",
+                                             address_.shown, connection.warning())};
   }
-  if (auto ok = replicated(connection); !ok) return note_failure(ok.error());
+  if (auto ok = replicated(connection); !ok) return ok;
   const std::lock_guard lock(extent_mutex_);
   ++counters_.fsyncs;
+  return {};
+}
+
+Result<void> PostgresLog::acknowledged(PostgresConnection& connection) {
+  if (auto ok = is_durable(connection); !ok) return note_failure(ok.error());
   return {};
 }
 
@@ -587,8 +596,13 @@ Result<Checkpoint> PostgresLog::load_one(std::uint64_t seq) const {
   });
 }
 
-Result<void> PostgresLog::write_checkpoint(PostgresConnection& connection, std::uint64_t seq, const Hash& hash,
-                                           std::string_view bytes) {
+Result<void> PostgresLog::write_checkpoint(std::uint64_t seq, const Hash& hash, std::string_view bytes) {
+  PostgresConnection& connection = checkpoint_writer_;
+  if (connection.lost()) {
+    auto again = connect();
+    if (!again) return again.error();
+    connection = std::move(*again);
+  }
   if (auto ok = connection.run("BEGIN"); !ok) return ok.error();
   if (auto ok = connection.run("DELETE FROM berth.checkpoints WHERE seq = $1", PostgresValues().integer(seq)); !ok)
     return ok.error();
@@ -614,21 +628,22 @@ Result<void> PostgresLog::write_checkpoint(PostgresConnection& connection, std::
     kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(gone));
   }
   if (auto ok = connection.run("COMMIT"); !ok) return ok.error();
-  return acknowledged(connection);
+  return is_durable(connection);
 }
 
 Result<void> PostgresLog::save_checkpoint(std::uint64_t seq, std::string_view bytes) {
   if (auto ok = writable(); !ok) return ok;
   const auto hash = hash_at(seq);
-  if (!hash) return hash.error().code == ErrorCode::kNotFound ? hash.error() : note_failure(hash.error());
+  if (!hash) return note_damage(hash.error());
   const std::lock_guard lock(checkpoint_mutex_);
   const auto kept = checkpoints();
-  if (!kept) return note_failure(kept.error());
+  if (!kept) return note_damage(kept.error());
   if (!kept->empty() && seq < kept->front())
     return invalid(fmt::format("a checkpoint at {} is newer than {}", kept->front(), seq));
-  auto written = write_checkpoint(checkpoint_writer_, seq, *hash, bytes);
+  const auto written = write_checkpoint(seq, *hash, bytes);
   if (written) return {};
-  return note_failure(written.error());
+  checkpoint_writer_ = PostgresConnection();  // and with it a transaction without an end
+  return note_damage(written.error());
 }
 
 Result<std::optional<Checkpoint>> PostgresLog::load_checkpoint() const {

@@ -79,19 +79,20 @@ class PostgresLog : public DurableLog {
   Result<void> writable() const;
   Error broken(const Error& error);
   Error note_failure(const Error& error);
+  Error note_damage(const Error& error);
   Result<PostgresConnection> connect() const;
   // Runs one read on the connection for reading, and again on a new one where that was lost meanwhile.
   template <class Body>
   auto reading(const Body& body) const -> decltype(body(std::declval<PostgresConnection&>()));
   Result<void> change(const Change& change);
+  Result<void> is_durable(PostgresConnection& connection);
   Result<void> acknowledged(PostgresConnection& connection);
   Result<void> replicated(PostgresConnection& connection);
   Result<void> moved_to(const Extent& extent, std::uint64_t history_rows);
   Result<Chunk> read_chunk(std::uint64_t from_seq, const Hash& previous) const;
   Result<std::vector<std::uint64_t>> checkpoints() const;
   Result<Checkpoint> load_one(std::uint64_t seq) const;
-  Result<void> write_checkpoint(PostgresConnection& connection, std::uint64_t seq, const Hash& hash,
-                                std::string_view bytes);
+  Result<void> write_checkpoint(std::uint64_t seq, const Hash& hash, std::string_view bytes);
   Result<void> may_cut_before(std::uint64_t seq) const;
   Extent extent() const;
 

@@ -4,6 +4,7 @@
 #include "store/postgres_log.h"
 
 #include <doctest/doctest.h>
+#include <sys/socket.h>
 
 #include <chrono>
 #include <thread>
@@ -295,6 +296,57 @@ TEST_CASE("PostgreSQL: without an answer by the deadline an append is unknown, a
   REQUIRE(other.run("COMMIT"));
   const auto again = place.open();
   append_records(*again, again->take_epoch().value(), 1);
+}
+
+TEST_CASE("PostgreSQL: a checkpoint that is cut off at any statement fails alone; appends and the next one go on") {
+  PostgresProcess* const process = PostgresProcess::get();
+  if (process == nullptr) return;
+  const PostgresPlace place(*process);
+  for (const bool once_sent : {false, true}) {
+    int left = 0;  // statements until the cut; 0: none
+    PostgresOptions options = place.options();
+    options.fault = [&](bool sent, int socket) {
+      if (sent == once_sent && left > 0 && --left == 0) ::shutdown(socket, SHUT_RDWR);
+    };
+    const auto log = PostgresLog::open(process->socket(), options).value();
+    REQUIRE(log->take_epoch());
+    int failed = 0;
+    for (int nth = 1; left == 0; ++nth) {
+      CAPTURE(nth);
+      REQUIRE(append_one(*log));
+      const std::uint64_t seq = log->last().seq;
+      left = nth;
+      const auto saved = log->save_checkpoint(seq, "state");
+      if (!saved) {
+        ++failed;
+        CHECK(saved.error().code == ErrorCode::kUnavailable);
+        REQUIRE(append_one(*log));
+        auto again = log->save_checkpoint(seq, "state");
+        while (!again && again.error().code == ErrorCode::kConflict) again = log->save_checkpoint(seq, "state");
+        REQUIRE(again);  // once the old connection has done or undone its own
+      }
+      CHECK((*log->load_checkpoint())->seq == seq);
+    }
+    CHECK(failed > 3);
+  }
+}
+
+TEST_CASE("PostgreSQL: a checkpoint without an answer by the deadline fails alone") {
+  PostgresProcess* const process = PostgresProcess::get();
+  if (process == nullptr) return;
+  const PostgresPlace place(*process);
+  PostgresOptions options = place.options();
+  options.deadline_ms = 1'000;
+  const auto log = PostgresLog::open(process->socket(), options).value();
+  append_records(*log, log->take_epoch().value(), 3);
+  PostgresConnection other = connected(place);
+  REQUIRE(other.run("BEGIN"));
+  REQUIRE(other.run("LOCK TABLE berth.checkpoints"));
+  check_says(log->save_checkpoint(3, "three").error(), ErrorCode::kUnavailable, "no answer within 1000 ms");
+  REQUIRE(append_one(*log));
+  REQUIRE(other.run("COMMIT"));
+  REQUIRE(log->save_checkpoint(3, "three"));
+  CHECK((*log->load_checkpoint())->bytes == "three");
 }
 
 TEST_CASE("PostgreSQL: a read goes on over a new connection, an append whose connection is lost does not") {
