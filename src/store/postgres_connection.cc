@@ -164,6 +164,8 @@ PostgresConnection& PostgresConnection::operator=(PostgresConnection&& other) no
 // The severity is the one that is not translated.
 void PostgresConnection::hear(void* said, const pg_result* notice) {
   if (field_of(notice, PG_DIAG_SEVERITY_NONLOCALIZED) != "WARNING") return;
+  // The text is in the language of the server; the function that says it is not.
+  if (field_of(notice, PG_DIAG_SOURCE_FUNCTION) == "SyncRepWaitForLSN") static_cast<Said*>(said)->local_only = true;
   std::string& warning = static_cast<Said*>(said)->warning;
   if (!warning.empty()) warning += "; ";
   warning += field_of(notice, PG_DIAG_MESSAGE_PRIMARY) + " (" + field_of(notice, PG_DIAG_SQLSTATE) + ")";
@@ -218,6 +220,7 @@ bool PostgresConnection::send(const char* sql, const PostgresValues& values) {
 Result<PostgresRows> PostgresConnection::run(const char* sql, const PostgresValues& values) {
   if (lost_) return Error{ErrorCode::kUnavailable, said_ ? said_->shown + ": the connection is lost" : "not connected"};
   said_->warning.clear();
+  said_->local_only = false;
   said_->detail.clear();
   said_->sqlstate.clear();
   const std::int64_t until_ms = steady_ms() + deadline_ms_;

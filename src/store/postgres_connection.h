@@ -77,6 +77,8 @@ class PostgresConnection {
 
   // The warnings of the last run, in one text; empty: none.
   const std::string& warning() const { return said_->warning; }
+  // One of them says that a commit is on this server, and that it no longer waits for a standby.
+  bool is_local_only() const { return said_->local_only; }
   // The detail of the last error, which names the key of a violated constraint.
   const std::string& detail() const { return said_->detail; }
   // The SQLSTATE of the last error; empty where it was not the server's.
@@ -91,6 +93,7 @@ class PostgresConnection {
   struct Said {
     std::string shown;
     std::string warning;
+    bool local_only = false;
     std::string detail;
     std::string sqlstate;
   };

@@ -377,8 +377,10 @@ Result<void> PostgresLog::change(const Change& change) {
   if (!rows) return rows.error();
   if (rows->integer(0, 0) == 1) return acknowledged(writer_);
   // Nothing was changed. A setting that forbids it is told by what mends it.
-  if (auto commits = check_commits(writer_, address_.servers); !commits)
-    return Error{ErrorCode::kIo, commits.error().message};
+  if (auto commits = check_commits(writer_, address_.servers); !commits) {
+    const bool passes = commits.error().code == ErrorCode::kUnavailable;
+    return Error{passes ? ErrorCode::kUnavailable : ErrorCode::kIo, commits.error().message};
+  }
   const auto row = load_log_row(writer_);
   if (!row) return row.error();
   if (!*row || (*row)->log_id != log_id_)
@@ -389,8 +391,10 @@ Result<void> PostgresLog::change(const Change& change) {
 // After a COMMIT that returned: is it as durable as it says?
 Result<void> PostgresLog::is_durable(PostgresConnection& connection) {
   if (!connection.warning().empty()) {
-    return Error{ErrorCode::kIo, fmt::format("{}: a commit came back with a warning, and is not acknowledged: {}",
-                                             address_.shown, connection.warning())};
+    // A commit that is on the primary alone is known for sure once the next start has taken its epoch: that commit waits.
+    return Error{connection.is_local_only() ? ErrorCode::kUnavailable : ErrorCode::kIo,
+                 fmt::format("{}: a commit came back with a warning, and is not acknowledged: {}", address_.shown,
+                             connection.warning())};
   }
   if (auto ok = replicated(connection); !ok) return ok;
   const std::lock_guard lock(extent_mutex_);
@@ -411,9 +415,9 @@ Result<void> PostgresLog::replicated(PostgresConnection& connection) {
     const auto rows = connection.run(kReplicated, PostgresValues().text(upto));
     if (!rows) return rows.error();
     if (rows->text(0, 0).empty()) {
-      return Error{ErrorCode::kIo, address_.shown +
-                                       ": synchronous_standby_names was emptied, so a commit did not wait for "
-                                       "a standby, and is not acknowledged"};
+      return Error{ErrorCode::kUnavailable, address_.shown +
+                                                ": synchronous_standby_names was emptied, so a commit did not wait for "
+                                                "a standby, and is not acknowledged"};
     }
     if (rows->integer(0, 2).value_or(0) > 0) return {};
     upto = rows->text(0, 1);

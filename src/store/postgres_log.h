@@ -40,7 +40,7 @@ class PostgresLog : public DurableLog {
   // Opens the log for writing, and creates it if missing. Errors, each with what to do: kConflict: another cluster's
   // log, or the directory has another server; kUnsupported: another schema version, a pooler in between, or settings
   // under which an acknowledged commit could be lost; kDenied: a right is missing; kCorrupt: the end of the log is not
-  // the acknowledged one; kUnavailable: no server is there.
+  // the acknowledged one; kUnavailable: no server is there, or it has no standby yet.
   static Result<std::unique_ptr<PostgresLog>> open(const std::string& address, const PostgresOptions& options);
   // Opens the log for reading, even while a server writes it. last() stays as it was at the opening. Every writing call
   // is kDenied. Error kNotFound: the database has no log.

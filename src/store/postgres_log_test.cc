@@ -473,14 +473,14 @@ TEST_CASE("a pair of PostgreSQL: a commit that did not wait for the standby to i
     Pair pair(*process);
     const Error cancelled =
         pair.refused_append_while("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
-    check_says(cancelled, ErrorCode::kIo, "came back with a warning, and is not acknowledged");
+    check_says(cancelled, ErrorCode::kUnavailable, "came back with a warning, and is not acknowledged");
     CHECK(pair.log->last().seq == 1);
     CHECK(append_one(*pair.log).error().code == ErrorCode::kIo);
   }
   Pair pair(*process);
   const Error released =
       pair.refused_append_while("ALTER SYSTEM SET synchronous_standby_names = ''; SELECT pg_reload_conf()");
-  check_says(released, ErrorCode::kIo, "synchronous_standby_names was emptied");
+  check_says(released, ErrorCode::kUnavailable, "synchronous_standby_names was emptied");
   CHECK(pair.log->last().seq == 1);
   CHECK(append_one(*pair.log).error().code == ErrorCode::kIo);
 }
@@ -502,7 +502,7 @@ TEST_CASE("a pair of PostgreSQL: without a synchronous standby, or the right to 
   }
   place.server.sql("ALTER SYSTEM SET synchronous_standby_names = 'b'");
   place.server.sql("SELECT pg_reload_conf()");
-  check_says(refused, ErrorCode::kUnsupported, "synchronous_standby_names is empty");
+  check_says(refused, ErrorCode::kUnavailable, "synchronous_standby_names is empty");
 }
 
 }  // namespace berth::store

@@ -99,9 +99,12 @@ Result<void> check_commits(PostgresConnection& connection, std::size_t servers) 
                     commit, rows->text(0, 3)));
   }
   if (rows->text(0, 2).empty()) {
-    return refused(
-        "synchronous_standby_names is empty, so what is acknowledged may be missing on the other server when it takes "
-        "over. ALTER SYSTEM SET synchronous_standby_names = 'NAME', and reload; or name one server alone");
+    // As on a standby that has just taken over, until it has a standby of its own.
+    return Error{ErrorCode::kUnavailable,
+                 connection.shown() +
+                     ": synchronous_standby_names is empty, so what is acknowledged may be missing on the other server "
+                     "when it takes over. It is tried again; ALTER SYSTEM SET synchronous_standby_names = 'NAME', and "
+                     "reload; or name one server alone"};
   }
   return {};
 }

@@ -25,8 +25,9 @@ struct PostgresLogRow {
 // PostgreSQL, or a pooler that gives each transaction another process.
 Result<void> prepare_connection(PostgresConnection& connection, PostgresUse use);
 
-// What is asked of a server that a log is written to. `servers`: how many the address names. Error kUnsupported, with
-// what to do: fsync or synchronous_commit is off, or several servers and no synchronous standby.
+// What is asked of a server that a log is written to. `servers`: how many the address names. Errors, with what to do:
+// kUnsupported: fsync or synchronous_commit is off; kUnavailable: several servers and no synchronous standby, which
+// passes where one of them has just taken over.
 Result<void> check_commits(PostgresConnection& connection, std::size_t servers);
 
 // Returns nothing where the database has no log. Errors: kUnsupported: another schema version; kDenied: no right to

@@ -163,21 +163,32 @@ class Postgres:
         self.a.sql("GRANT pg_read_all_stats TO berth")
         self.authority = authority.file
         os.chmod(self.authority, 0o644)
+        self.proof = (certificate, key)
         if not standby:
             return
-        self.b = Instance(self.top, "b")
-        self.instances.append(self.b)
-        self.b.run("pg_basebackup", "-D", self.b.data, "-d",
-                   f"host={self.a.folder} port={self.a.port} user=super application_name=b", "-c", "fast", "-X", "stream", "-R",
-                   "--no-sync")
-        self.b.configure(certificate, key)
-        self.b.start()
-        self.a.sql("ALTER SYSTEM SET synchronous_standby_names = 'b'")
-        self.a.sql("SELECT pg_reload_conf()")
-        self.wait_for_standby()
+        self.b = self.add_standby("b", self.a)
+        self.require_standby("b", self.a)
 
-    def wait_for_standby(self):
-        self.a.wait_sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'", "1")
+    def add_standby(self, name, of):
+        one = Instance(self.top, name)
+        self.instances.append(one)
+        one.run("pg_basebackup", "-D", one.data, "-d", f"host={of.folder} port={of.port} user=super application_name={name}",
+                "-c", "fast", "-X", "stream", "-R", "--no-sync")
+        one.configure(*self.proof)
+        one.start()
+        return one
+
+    def require_standby(self, name, of):
+        of.sql(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
+        of.sql("SELECT pg_reload_conf()")
+        self.wait_for_standby(of)
+
+    def promote_standby(self):
+        self.b.sql("SELECT pg_promote()", "postgres")
+        self.b.wait_sql("SELECT pg_is_in_recovery()", "f")
+
+    def wait_for_standby(self, of=None):
+        (of or self.a).wait_sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'", "1")
 
     def hand_over(self, *files):
         for path in files:

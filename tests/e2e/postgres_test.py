@@ -155,6 +155,32 @@ def what_cannot_be_is_refused_with_what_to_do():
     refused(3, "holds no log", "store", "copy", directory, address)
 
 
+def a_standby_takes_over_and_the_server_goes_on_once_it_has_one_of_its_own():
+    pair = Postgres(standby=True)
+    try:
+        server = server_on(pair.address())
+        assert server.start(), server.tail()
+        submit(server, "before")
+        pair.a.end(signal.SIGQUIT)
+        try:
+            submit(server, "not-acknowledged")
+            raise AssertionError("a job was acknowledged without PostgreSQL")
+        except (OSError, Problem):
+            pass
+        assert ended(server) == 5, server.tail()
+        pair.promote_standby()
+        assert not server.start() and server.process.returncode == 5, "its unit starts it again: " + server.tail()
+        assert "synchronous_standby_names is empty" in server.tail(), server.tail()
+        pair.add_standby("c", pair.b)
+        pair.require_standby("c", pair.b)
+        assert server.start(), server.tail()
+        assert "before" in names(server)
+        submit(server, "after")
+        discard(server)
+    finally:
+        pair.discard()
+
+
 def a_pooler_in_between_is_refused():
     try:
         home = debian.fetched(["pgbouncer"])
@@ -192,6 +218,7 @@ if __name__ == "__main__":
     try:
         code = tally.run([jobs_survive_the_end_of_the_server_and_of_postgresql, a_second_server_takes_over_and_the_first_ends,
                           a_log_is_copied_to_postgresql_and_back, what_cannot_be_is_refused_with_what_to_do,
+                          a_standby_takes_over_and_the_server_goes_on_once_it_has_one_of_its_own,
                           a_pooler_in_between_is_refused])
     finally:
         for server in SERVERS:
