@@ -436,10 +436,11 @@ TEST_CASE("a log is copied from SQLite to PostgreSQL and back, with its numbers,
 
 // With a standby: what a COMMIT says is not all.
 struct Pair {
-  explicit Pair(PostgresProcess& process) : place(process) {
+  explicit Pair(PostgresProcess& process) : Pair(process, process.address()) {}
+  Pair(PostgresProcess& process, const std::string& address) : place(process) {
     PostgresOptions options = place.options();
     options.deadline_ms = 30'000;
-    log = PostgresLog::open(process.address(), options).value();
+    log = PostgresLog::open(address, options).value();
     append_records(*log, log->take_epoch().value(), 1);
   }
   // Ends the wait of a commit for its standby by this, once one waits.
@@ -483,6 +484,18 @@ TEST_CASE("a pair of PostgreSQL: a commit that did not wait for the standby to i
   check_says(released, ErrorCode::kUnavailable, "synchronous_standby_names was emptied");
   CHECK(pair.log->last().seq == 1);
   CHECK(append_one(*pair.log).error().code == ErrorCode::kIo);
+}
+
+TEST_CASE("a pair of PostgreSQL: a role that hears no warnings is told that a commit is local, also with one host named") {
+  PostgresProcess* const process = PostgresProcess::get(true);
+  if (process == nullptr) return;
+  process->sql("ALTER ROLE berth SET client_min_messages = error");
+  Pair pair(*process, process->socket());
+  process->sql("ALTER ROLE berth RESET client_min_messages");
+  const Error cancelled =
+      pair.refused_append_while("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+  check_says(cancelled, ErrorCode::kUnavailable, "came back with a warning, and is not acknowledged");
+  CHECK(pair.log->last().seq == 1);
 }
 
 TEST_CASE("a pair of PostgreSQL: without a synchronous standby, or the right to see it, none is served") {

@@ -14,15 +14,20 @@ constexpr int kOldestServer = 150'000;
 // search_path: no object of another schema is ever meant. The plans: pages of a table are read in the order of its key,
 // and a table without statistics, as after a copy, would be sorted for each page; a plan without a choice looks dear,
 // and is not to be compiled (jit) for that. The rest are settings that a role or a database may have, and under which a
-// statement of berth would do something else or end early.
+// statement of berth would do something else or end early. client_min_messages: a role that hears no warnings would not
+// hear either that a commit is on this server alone. The functions are named with their schema, because a role may have
+// a search_path with others of that name.
 constexpr const char* kSettings =
-    "SELECT pg_backend_pid()::bigint, set_config('search_path', 'pg_catalog', false), "
-    "  set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false), "
-    "  set_config('enable_sort', 'off', false), set_config('jit', 'off', false), "
-    "  set_config('default_transaction_isolation', 'read committed', false), "
-    "  set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false), "
-    "  set_config('idle_session_timeout', '0', false), set_config('row_security', 'off', false), "
-    "  set_config('default_transaction_read_only', $1, false)";
+    "SELECT pg_catalog.pg_backend_pid()::bigint, pg_catalog.set_config('search_path', 'pg_catalog', false), "
+    "  pg_catalog.set_config('enable_seqscan', 'off', false), pg_catalog.set_config('enable_bitmapscan', 'off', false), "
+    "  pg_catalog.set_config('enable_sort', 'off', false), pg_catalog.set_config('jit', 'off', false), "
+    "  pg_catalog.set_config('default_transaction_isolation', 'read committed', false), "
+    "  pg_catalog.set_config('statement_timeout', '0', false), pg_catalog.set_config('lock_timeout', '0', false), "
+    "  pg_catalog.set_config('idle_session_timeout', '0', false), "
+    "  pg_catalog.set_config('idle_in_transaction_session_timeout', '0', false), "
+    "  pg_catalog.set_config('client_min_messages', 'notice', false), "
+    "  pg_catalog.set_config('row_security', 'off', false), "
+    "  pg_catalog.set_config('default_transaction_read_only', $1, false)";
 
 constexpr std::array<const char*, 2> kCreateSchema{
     "CREATE SCHEMA berth",
