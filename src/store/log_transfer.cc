@@ -182,6 +182,27 @@ Result<TransferReport> copy_and_compare(const DurableLog& from, Log& to) {
   return report;
 }
 
+// A copy in a directory of its own. Closing a log moves what is left of its write-ahead log, and keeps errors of that
+// to itself: opening it once more moves it as well, and tells them.
+Result<TransferReport> make_copy(const DurableLog& from, const std::filesystem::path& made) {
+  auto copy = [&]() -> Result<TransferReport> {
+    auto log = SqliteLog::open(made);
+    if (!log) return log.error();
+    return copy_and_compare(from, **log);
+  }();
+  if (!copy) return copy;
+  {
+    const auto whole = SqliteLog::open(made);
+    if (!whole) return whole.error();
+    if (!((*whole)->last() == copy->head))
+      return Error{ErrorCode::kIo, made.string() + ": the copy does not end where it did; is the disk full?"};
+  }
+  std::error_code failure;
+  if (std::filesystem::exists(made / "log.db-wal", failure) && !std::filesystem::is_empty(made / "log.db-wal", failure))
+    return Error{ErrorCode::kIo, made.string() + ": not everything could be moved into log.db; is the disk full?"};
+  return copy;
+}
+
 // The copy is made in a directory of its own in `to`, and then moved; log.db comes last, and makes it a log.
 Result<void> move_files(const std::filesystem::path& made, const std::filesystem::path& to) {
   auto names = names_in(made);
@@ -199,8 +220,8 @@ Result<void> move_files(const std::filesystem::path& made, const std::filesystem
   return {};
 }
 
-// Whatever SQLite would take for a part of the new log.db: a write-ahead log or a journal that an old one left. An empty
-// one says nothing, as the index of one (log.db-shm), and is removed.
+// Whatever SQLite would take for a part of the new log.db: a write-ahead log or a journal that an old one left. An
+// empty one says nothing, as the index of one (log.db-shm), and is removed.
 Result<void> make_room(const std::filesystem::path& to) {
   std::error_code failure;
   for (const char* name : {"log.db", "log.db-wal", "log.db-journal", "log.db-shm"}) {
@@ -224,15 +245,12 @@ Result<void> make_room(const std::filesystem::path& to) {
 Result<TransferReport> copy_to_directory(const DurableLog& from, const std::filesystem::path& to) {
   auto lock = DataDirectory::take(to);  // no server may be running on it
   if (!lock) return lock.error();
+  if (auto ok = keep_owner(to, to / "lock"); !ok) return ok.error();
   if (auto ok = make_room(to); !ok) return ok.error();
   std::error_code failure;
   const std::filesystem::path made = to / kCopying;
   std::filesystem::remove_all(made, failure);  // of a copy that did not come to its end
-  auto copy = [&]() -> Result<TransferReport> {
-    auto log = SqliteLog::open(made);
-    if (!log) return log.error();
-    return copy_and_compare(from, **log);
-  }();
+  auto copy = make_copy(from, made);
   if (!copy) {
     std::filesystem::remove_all(made, failure);
     return copy;
