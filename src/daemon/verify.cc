@@ -136,7 +136,9 @@ class Folding {
 }  // namespace
 
 Error error_of_log(Error error) {
-  if (error.code == ErrorCode::kCorrupt) error.message += ". Restore a backup (docs/store.md)";
+  // Where what is wrong can be removed, the message says so.
+  const bool is_told = error.message.ends_with("Remove it");
+  if (error.code == ErrorCode::kCorrupt && !is_told) error.message += ". Restore a backup (docs/store.md)";
   return error;
 }
 

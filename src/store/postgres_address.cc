@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdlib>
 #include <memory>
 
 namespace berth::store {
@@ -49,10 +51,26 @@ bool stays_on_this_machine(const std::string& host) {
          (host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos);
 }
 
+// --store has one, and so have verify and store copy.
+constexpr const char* kOfTheAddress = "the address of PostgreSQL: ";
+
 constexpr const char* kWhereSecretsGo =
     "a secret in an address is seen by others, in lists of processes for one. Put the password into a password file of "
     "mode 0600 (lines of HOST:PORT:DATABASE:USER:PASSWORD), and name it by passfile=FILE in the address or by "
     "PGPASSFILE";
+
+// With its percent signs undone, also where libpq would refuse one of them.
+std::string unescaped(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned byte = 0;
+    const bool is_escape = text[i] == '%' && i + 2 < text.size() &&
+                           std::from_chars(&text[i + 1], &text[i + 1] + 2, byte, 16).ptr == &text[i + 1] + 2;
+    plain += is_escape ? static_cast<char>(byte) : text[i];
+    i += is_escape ? 2 : 0;
+  }
+  return plain;
+}
 
 // Looked for before libpq parses the text, since its errors repeat parts of it.
 bool has_password(std::string_view text) {
@@ -64,7 +82,35 @@ bool has_password(std::string_view text) {
   } else if (at != std::string_view::npos && rest.substr(0, at).find(':') < at && rest.find('?') > at) {
     return true;  // a password with a slash in it, say
   }
-  return text.find("password=") != std::string_view::npos;
+  return unescaped(text).find("password=") != std::string_view::npos;
+}
+
+// libpq takes from the environment what an address leaves out, and so might go to a server of which none of the rules
+// here have heard.
+Result<void> check_environment(const Parameters& parameters) {
+  constexpr std::array<std::pair<const char*, const char*>, 3> kElsewhere{
+      std::pair{"PGHOST", "host"}, std::pair{"PGHOSTADDR", "hostaddr"}, std::pair{"PGSERVICE", "service"}};
+  for (const auto& [variable, name] : kElsewhere) {
+    const char* const value = std::getenv(variable);
+    if (value == nullptr || *value == '\0' || !parameters.get(name).empty()) continue;
+    return invalid(
+        fmt::format("{}{} is set in the environment, and would say which server it is; unset it, and name the "
+                    "server in the address",
+                    kOfTheAddress, variable));
+  }
+  return {};
+}
+
+Result<void> check_connect_timeout(const Parameters& parameters) {
+  const std::string text = parameters.get("connect_timeout");
+  if (text.empty()) return {};
+  int seconds = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (end.ec == std::errc() && end.ptr == text.data() + text.size() && seconds >= 1) return {};
+  return invalid(
+      fmt::format("{}connect_timeout={}: without an end, a start would wait for ever; give seconds, from 1 (it is "
+                  "5 where it is left out)",
+                  kOfTheAddress, text));
 }
 
 Result<void> check_tls(const std::vector<std::string>& hosts, Parameters& parameters) {
@@ -78,9 +124,9 @@ Result<void> check_tls(const std::vector<std::string>& hosts, Parameters& parame
   }
   if (mode == "verify-full" || mode == "verify-ca") return {};
   return invalid(
-      fmt::format("--store: {} is another machine, and with sslmode={} another one could take its place. Take "
+      fmt::format("{}{} is another machine, and with sslmode={} another one could take its place. Take "
                   "sslmode=verify-full (which is the default), with sslrootcert=FILE of the authority",
-                  *away, mode));
+                  kOfTheAddress, *away, mode));
 }
 
 Result<void> check_target(PostgresUse use, Parameters& parameters) {
@@ -91,9 +137,8 @@ Result<void> check_target(PostgresUse use, Parameters& parameters) {
   }
   if (use == PostgresUse::kRead || target == "read-write" || target == "primary") return {};
   return invalid(
-      fmt::format("--store: target_session_attrs={}: a server writes its log, so only read-write is possible; "
-                  "leave it out",
-                  target));
+      fmt::format("{}target_session_attrs={}: a server writes its log, so only read-write is possible; leave it out",
+                  kOfTheAddress, target));
 }
 
 std::string shown_address(const std::vector<std::string>& hosts, const Parameters& parameters) {
@@ -115,8 +160,8 @@ bool is_postgres_address(std::string_view text) {
 
 Result<PostgresAddress> parse_postgres_address(const std::string& text, PostgresUse use) {
   if (!is_postgres_address(text))
-    return invalid("--store: a log is on postgresql://USER@HOST/DATABASE; without --store it is in the data directory");
-  if (has_password(text)) return invalid(fmt::format("--store: {}", kWhereSecretsGo));
+    return invalid("a log is on postgresql://USER@HOST/DATABASE; without --store it is in the data directory");
+  if (has_password(text)) return invalid(std::string(kOfTheAddress) + kWhereSecretsGo);
   char* why = nullptr;
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(PQconninfoParse(text.c_str(), &why),
                                                                              &PQconninfoFree);
@@ -124,7 +169,7 @@ Result<PostgresAddress> parse_postgres_address(const std::string& text, Postgres
   if (options == nullptr) {
     std::string said = message == nullptr ? "not an address of libpq" : message.get();
     while (!said.empty() && said.back() == '\n') said.pop_back();
-    return invalid("--store: " + said);
+    return invalid(kOfTheAddress + said);
   }
   PostgresAddress address;
   Parameters parameters(address.parameters);
@@ -133,10 +178,15 @@ Result<PostgresAddress> parse_postgres_address(const std::string& text, Postgres
   }
   for (const char* name : {"replication", "service"}) {
     if (!parameters.get(name).empty())
-      return invalid(fmt::format("--store: {}= is not taken; name the hosts and the database in the address", name));
+      return invalid(
+          fmt::format("{}{}= is not taken; name the hosts and the database in the address", kOfTheAddress, name));
   }
+  if (!parameters.get("password").empty() || !parameters.get("sslpassword").empty())
+    return invalid(std::string(kOfTheAddress) + kWhereSecretsGo);
+  if (auto ok = check_environment(parameters); !ok) return ok.error();
+  if (auto ok = check_connect_timeout(parameters); !ok) return ok.error();
   if (parameters.get("dbname").empty())
-    return invalid("--store: name the database as well: postgresql://USER@HOST/DATABASE");
+    return invalid(std::string(kOfTheAddress) + "name the database as well: postgresql://USER@HOST/DATABASE");
   const std::vector<std::string> hosts =
       parts_of(parameters.get("host").empty() ? parameters.get("hostaddr") : parameters.get("host"));
   address.servers = hosts.size();

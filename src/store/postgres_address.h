@@ -26,8 +26,9 @@ struct PostgresAddress {
   std::string shown;                                            // for messages: hosts and database
 };
 
-// Errors kInvalid: no such address, a secret in it, no TLS that proves the server beyond this machine, or a
-// target_session_attrs under which no server would take writes (kRead takes any).
+// Errors kInvalid: no such address, a secret in it, no TLS that proves the server beyond this machine, a
+// connect_timeout without an end, a target_session_attrs under which no server would take writes (kRead takes any), or
+// a variable of libpq in the environment (PGHOST, PGHOSTADDR, PGSERVICE) that would name another server.
 Result<PostgresAddress> parse_postgres_address(const std::string& text, PostgresUse use);
 
 }  // namespace berth::store
