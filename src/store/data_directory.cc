@@ -59,9 +59,8 @@ bool lock_it(int lock) {
 // Returns true if nothing is in the directory, or the log of a server is.
 bool is_of_a_server(const std::filesystem::path& path) {
   std::error_code failure;
-  for (const char* log : {"log.db", kPostgresMark}) {
-    if (std::filesystem::exists(path / log, failure)) return true;
-  }
+  if (std::filesystem::exists(path / "log.db", failure)) return true;
+  if (const auto mark = read_postgres_mark(path); mark && *mark) return true;
   return std::filesystem::is_empty(path, failure) && !failure;
 }
 

@@ -50,7 +50,7 @@ Result<void> check_log_is_here(const std::string& directory) {
   if (!mark) return mark.error();
   if (!*mark) return {};
   return conflict(
-      fmt::format("the log of {} is on {} (the file store in it says so): name that address. To go back to "
+      fmt::format("the log of {} is on {} (the file log.postgres in it says so): name that address. To go back to "
                   "SQLite, berth store copy it to this directory",
                   directory, (*mark)->shown));
 }

@@ -260,7 +260,7 @@ TEST_CASE("PostgreSQL: damage is found where it is, and what is not berth's is r
   process->sql("DROP FUNCTION public.f CASCADE");
 }
 
-TEST_CASE("PostgreSQL: a database that went back in time is found out by the file store-head") {
+TEST_CASE("PostgreSQL: a database that went back in time is found out by the file log.postgres-head") {
   PostgresProcess* const process = PostgresProcess::get();
   if (process == nullptr) return;
   const PostgresPlace place(*process);
@@ -274,7 +274,7 @@ TEST_CASE("PostgreSQL: a database that went back in time is found out by the fil
   process->sql("DROP TABLE public.before");
   check_says(place.refusal(), ErrorCode::kCorrupt,
              "record 4: missing: 2 records up to 5 were acknowledged and are gone");
-  REQUIRE(std::filesystem::remove(place.directory.path() / "store-head"));
+  REQUIRE(std::filesystem::remove(place.directory.path() / "log.postgres-head"));
   CHECK(place.open()->warnings().size() == 1);
 }
 
@@ -432,6 +432,15 @@ TEST_CASE("a log is copied from SQLite to PostgreSQL and back, with its numbers,
   CHECK((*back)->warnings().empty());
   CHECK((*(*back)->load_checkpoint())->bytes == "eight");
   CHECK(jobs_of(**back, {}) == std::vector<std::uint64_t>{1, 2});
+}
+
+TEST_CASE("a directory that is open to others is not taken for a server's by a folder named as the mark of its log") {
+  const TemporaryDirectory directory;
+  std::filesystem::create_directories(directory.path() / "store");
+  std::filesystem::create_directories(directory.path() / "log.postgres");
+  std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
+  check_says(SqliteLog::open(directory.path()).error(), ErrorCode::kDenied, "it has other files");
+  CHECK(std::filesystem::status(directory.path()).permissions() == std::filesystem::perms(0755));
 }
 
 // With a standby: what a COMMIT says is not all.

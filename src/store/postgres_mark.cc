@@ -29,7 +29,7 @@ Result<std::optional<PostgresMark>> read_postgres_mark(const std::filesystem::pa
 
 Result<void> write_postgres_mark(const std::filesystem::path& directory, const PostgresMark& mark) {
   const std::filesystem::path path = directory / kPostgresMark;
-  const std::filesystem::path fresh = directory / "store.new";
+  const std::filesystem::path fresh = directory / "log.postgres.new";
   const int file = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return io_error(fresh.string(), "make", errno);
   Disk disk(std::nullopt, 0);
