@@ -64,9 +64,9 @@ Result<std::unique_ptr<DurableLog>> open_log(const LogPlace& place) {
     if (!log) return log.error();
     return std::unique_ptr<DurableLog>(std::move(*log));
   }
-  if (auto ok = check_continues(place.directory, place.database); !ok) return ok.error();
   PostgresOptions options;
   options.directory = place.directory;
+  options.once_locked = [&] { return check_continues(place.directory, place.database); };
   options.deadline_ms = place.commit_deadline_ms;
   auto log = PostgresLog::open(place.database, options);
   if (!log) return log.error();

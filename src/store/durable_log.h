@@ -24,7 +24,7 @@ class DurableLog : public Log {
   virtual Result<void> check_foreign() const = 0;
 
   // Runs the database's own check of every page, which also finds damage in pages without records. PostgreSQL has none
-  // that an ordinary role may run: there it finds nothing (docs/store.md).
+  // that an ordinary role may run: there it checks nothing, and returns success (docs/store.md).
   virtual Result<void> check_pages() const = 0;
 };
 

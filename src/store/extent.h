@@ -13,6 +13,7 @@ struct Extent {
   Head head;
   std::uint64_t anchor_seq = 0;  // the last record that truncate_before dropped, 0 if none
   Hash anchor_hash{};
+  bool operator==(const Extent&) const = default;
 };
 
 Hash checksum_of(const Extent& extent);

@@ -58,11 +58,13 @@ std::string field_of(const PGresult* result, int field) {
 // Classes of SQLSTATE, as the manual of PostgreSQL lists them in its appendix A.
 ErrorCode code_of(std::string_view sqlstate) {
   if (sqlstate.starts_with("08") || sqlstate.starts_with("57P") || sqlstate == "25006") return ErrorCode::kUnavailable;
+  if (sqlstate == "57014" || sqlstate == "55P03")
+    return ErrorCode::kUnavailable;  // cancelled; a lock was not to be had
   if (sqlstate.starts_with("23") || sqlstate == "40001" || sqlstate == "40P01") return ErrorCode::kConflict;
   if (sqlstate == "42P06" || sqlstate == "42P07") return ErrorCode::kConflict;  // a schema or table is there already
   if (sqlstate == "42501" || sqlstate.starts_with("28")) return ErrorCode::kDenied;
   if (sqlstate == "3F000" || sqlstate == "42P01") return ErrorCode::kNotFound;
-  if (sqlstate.starts_with("XX")) return ErrorCode::kCorrupt;
+  if (sqlstate == "XX001" || sqlstate == "XX002") return ErrorCode::kCorrupt;
   if (sqlstate == "54000") return ErrorCode::kTooLarge;
   return ErrorCode::kIo;
 }
@@ -156,6 +158,7 @@ PostgresConnection& PostgresConnection::operator=(PostgresConnection&& other) no
   std::swap(connection_, other.connection_);
   std::swap(said_, other.said_);
   std::swap(deadline_ms_, other.deadline_ms_);
+  std::swap(until_ms_, other.until_ms_);
   std::swap(fault_, other.fault_);
   std::swap(lost_, other.lost_);
   return *this;
@@ -165,7 +168,10 @@ PostgresConnection& PostgresConnection::operator=(PostgresConnection&& other) no
 void PostgresConnection::hear(void* said, const pg_result* notice) {
   if (field_of(notice, PG_DIAG_SEVERITY_NONLOCALIZED) != "WARNING") return;
   // The text is in the language of the server; the function that says it is not.
-  if (field_of(notice, PG_DIAG_SOURCE_FUNCTION) == "SyncRepWaitForLSN") static_cast<Said*>(said)->local_only = true;
+  const std::string source = field_of(notice, PG_DIAG_SOURCE_FUNCTION);
+  // "must be vacuumed within N transactions": it says nothing of this commit, and is in PostgreSQL's own log as well.
+  if (source == "GetNewTransactionId") return;
+  if (source == "SyncRepWaitForLSN") static_cast<Said*>(said)->local_only = true;
   std::string& warning = static_cast<Said*>(said)->warning;
   if (!warning.empty()) warning += "; ";
   warning += field_of(notice, PG_DIAG_MESSAGE_PRIMARY) + " (" + field_of(notice, PG_DIAG_SQLSTATE) + ")";
@@ -189,9 +195,9 @@ Error PostgresConnection::error_of(const pg_result* result) {
   return {code_of(said_->sqlstate), said_->shown + ": " + one_line(field_of(result, PG_DIAG_MESSAGE_PRIMARY))};
 }
 
-Result<void> PostgresConnection::wait(bool for_writing, std::int64_t until_ms) {
+Result<void> PostgresConnection::wait(bool for_writing) {
   while (true) {
-    const std::int64_t left = until_ms - steady_ms();
+    const std::int64_t left = until_ms_ - steady_ms();
     if (left <= 0) {
       return lose(fmt::format("no answer within {} ms, and what became of the statement is unknown", deadline_ms_));
     }
@@ -218,19 +224,25 @@ bool PostgresConnection::send(const char* sql, const PostgresValues& values) {
 }
 
 Result<PostgresRows> PostgresConnection::run(const char* sql, const PostgresValues& values) {
+  until_ms_ = steady_ms() + deadline_ms_;
+  return run_on(sql, values);
+}
+
+bool PostgresConnection::has_time() const { return steady_ms() < until_ms_; }
+
+Result<PostgresRows> PostgresConnection::run_on(const char* sql, const PostgresValues& values) {
   if (lost_) return Error{ErrorCode::kUnavailable, said_ ? said_->shown + ": the connection is lost" : "not connected"};
   said_->warning.clear();
   said_->local_only = false;
   said_->detail.clear();
   said_->sqlstate.clear();
-  const std::int64_t until_ms = steady_ms() + deadline_ms_;
   if (fault_) fault_(false, PQsocket(connection_));
   if (!send(sql, values)) return lose(PQerrorMessage(connection_));
   while (true) {
     const int left = PQflush(connection_);
     if (left == 0) break;
     if (left < 0) return lose(PQerrorMessage(connection_));
-    if (auto ok = wait(true, until_ms); !ok) return ok.error();
+    if (auto ok = wait(true); !ok) return ok.error();
   }
   if (fault_) fault_(true, PQsocket(connection_));
   // The commit of a statement outside of BEGIN comes behind its rows: an error of it is a further result.
@@ -238,7 +250,7 @@ Result<PostgresRows> PostgresConnection::run(const char* sql, const PostgresValu
   std::optional<Error> failed;
   while (true) {
     while (PQisBusy(connection_) != 0) {
-      if (auto ok = wait(false, until_ms); !ok) return ok.error();
+      if (auto ok = wait(false); !ok) return ok.error();
     }
     PGresult* const result = PQgetResult(connection_);
     if (result == nullptr) break;

@@ -74,8 +74,12 @@ class PostgresConnection {
   // missing; kConflict: a constraint, a concurrent transaction, or what is to be made is there; kCorrupt
   // and kIo as the server says.
   Result<PostgresRows> run(const char* sql, const PostgresValues& values = {});
+  // The same within what is left of the deadline of the last run: both have one together.
+  Result<PostgresRows> run_on(const char* sql, const PostgresValues& values = {});
+  bool has_time() const;
 
-  // The warnings of the last run, in one text; empty: none.
+  // The warnings of the last run, in one text; empty: none. One that says only that the database will need a VACUUM
+  // some day is left out.
   const std::string& warning() const { return said_->warning; }
   // One of them says that a commit is on this server, and that it no longer waits for a standby.
   bool is_local_only() const { return said_->local_only; }
@@ -99,13 +103,14 @@ class PostgresConnection {
   };
   static void hear(void* said, const pg_result* notice);
   bool send(const char* sql, const PostgresValues& values);
-  Result<void> wait(bool for_writing, std::int64_t until_ms);
+  Result<void> wait(bool for_writing);
   Error lose(const std::string& why);
   Error error_of(const pg_result* result);
 
   pg_conn* connection_ = nullptr;
   std::unique_ptr<Said> said_;  // its address is known to libpq
   std::int64_t deadline_ms_ = 0;
+  std::int64_t until_ms_ = 0;
   PostgresFault fault_;
   bool lost_ = true;
 };

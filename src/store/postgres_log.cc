@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <limits>
 #include <random>
 
@@ -28,7 +27,8 @@ constexpr std::uint64_t kMostInteger = std::numeric_limits<std::int64_t>::max();
 constexpr const char* kChange =
     "WITH moved AS (UPDATE berth.log SET head_seq = $1, epoch = $2, head_hash = $3, anchor_seq = $4, anchor_hash = $5, "
     "  checksum = $6 WHERE id = 1 AND head_seq = $7 AND epoch = $8 AND checksum = $9 AND log_id = $10 "
-    "  AND pg_backend_pid() = $11 AND current_setting('synchronous_commit') <> 'off' "
+    "  AND pg_backend_pid() = $11 AND current_setting('fsync') = 'on' "
+    "  AND current_setting('synchronous_commit') <> 'off' "
     "  AND (NOT $12 OR (current_setting('synchronous_commit') IN ('on', 'remote_apply') "
     "  AND current_setting('synchronous_standby_names') <> '')) RETURNING 1), "
     "added AS (INSERT INTO berth.records SELECT r.* FROM "
@@ -45,6 +45,13 @@ constexpr const char* kReplicated =
     "SELECT current_setting('synchronous_standby_names'), upto.lsn::text, "
     "  (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum') AND flush_lsn >= upto.lsn) "
     "FROM (SELECT coalesce(nullif($1, '')::pg_lsn, pg_current_wal_flush_lsn()) AS lsn) AS upto";
+
+// A row where the log $1 still has the writer's epoch $2, and its record $3 the hash $4: so that it is the record which
+// this process has folded, also over a new connection to another server. No lock: it would hold up the appends. The
+// tables cannot be replaced before the transaction ends.
+constexpr const char* kFoldedFrom =
+    "SELECT 1 FROM berth.log WHERE id = 1 AND log_id = $1 AND epoch = $2 AND ("
+    "(anchor_seq = $3 AND anchor_hash = $4) OR EXISTS (SELECT FROM berth.records WHERE seq = $3 AND hash = $4))";
 
 // One chunk: the records from $1 to $2, and no more once they have $3 bytes. Both ends are given, so that no plan,
 // however little it knows of the table, looks at more.
@@ -106,10 +113,10 @@ Result<HistoryRow> checked_history(const PostgresRows& rows, int row) {
   return found;
 }
 
-// "Key (job_id)=(7) already exists.", in the language of the server.
+// The 7 of "Key (job_id)=(7) already exists.", in the language of the server; empty: it is of another key.
 std::string job_in(std::string_view detail) {
   const std::size_t begin = detail.find("(job_id)=(");
-  if (begin == std::string_view::npos) return "of a row";
+  if (begin == std::string_view::npos) return {};
   detail.remove_prefix(begin + 10);
   return std::string(detail.substr(0, detail.find(')')));
 }
@@ -145,6 +152,9 @@ Result<std::unique_ptr<PostgresLog>> PostgresLog::open(const std::string& addres
     auto lock = DataDirectory::take(options.directory);
     if (!lock) return lock.error();
     log->lock_ = std::move(*lock);
+  }
+  if (options.once_locked) {
+    if (auto ok = options.once_locked(); !ok) return ok.error();
   }
   if (auto ok = log->open_for_writing(); !ok) return ok.error();
   return log;
@@ -234,9 +244,8 @@ Result<void> PostgresLog::adopt(const PostgresMark* mark) {
     row = load_log_row(writer_);  // it was made meanwhile
   }
   if (!row) return row.error();
-  if (options_.unfinished)
-    return conflict(address_.shown +
-                    ": the database has a log already; name another one, or DROP SCHEMA berth CASCADE");
+  if (options_.unfinished && !(*row)->is_unfinished)
+    return conflict(address_.shown + ": the database has a log already; name another database");
   if ((*row)->is_unfinished)
     return conflict(address_.shown +
                     ": a copy to it did not come to its end. DROP SCHEMA berth CASCADE, and copy again");
@@ -370,11 +379,7 @@ Result<void> PostgresLog::change(const Change& change) {
   values.byte_strings(history_bytes).byte_strings(history_hash_bytes);
   values.integer(to.anchor_seq == change.from.anchor_seq ? 0 : to.anchor_seq);
   const auto rows = writer_.run(kChange, values);
-  if (!rows && rows.error().code == ErrorCode::kConflict && writer_.sqlstate() == "23505")
-    return conflict(fmt::format("append: job {} is already in the history", job_in(writer_.detail())));
-  if (!rows && rows.error().code == ErrorCode::kConflict)  // a transaction of another writer
-    return conflict(fmt::format("append: another writer writes this log: {}", rows.error().message));
-  if (!rows) return rows.error();
+  if (!rows) return refused_change(change, rows.error());
   if (rows->integer(0, 0) == 1) return acknowledged(writer_);
   // Nothing was changed. A setting that forbids it is told by what mends it.
   if (auto commits = check_commits(writer_, address_.servers); !commits) {
@@ -385,13 +390,30 @@ Result<void> PostgresLog::change(const Change& change) {
   if (!row) return row.error();
   if (!*row || (*row)->log_id != log_id_)
     return Error{ErrorCode::kCorrupt, address_.shown + ": the log was replaced by another one"};
+  if ((*row)->extent == change.from)
+    return Error{ErrorCode::kUnavailable,
+                 address_.shown + ": nothing was appended, for a setting that is another one by now; try again"};
   return refused_append((*row)->extent.head, change.from.head.epoch, change.from.head.seq + 1);
+}
+
+// What an append that PostgreSQL refused means. Nothing of it was kept.
+Error PostgresLog::refused_change(const Change& change, const Error& error) const {
+  if (error.code != ErrorCode::kConflict) return error;
+  const std::string& state = writer_.sqlstate();
+  if (state == "23505") {
+    if (const std::string job = job_in(writer_.detail()); !job.empty())
+      return conflict(fmt::format("append: job {} is already in the history", job));
+    return corrupt_record(change.from.head.seq + 1, "a row is there already, behind the end: " + error.message);
+  }
+  if (state.starts_with("23")) return {ErrorCode::kIo, error.message};
+  return conflict(fmt::format("append: another writer writes this log: {}", error.message));
 }
 
 // After a COMMIT that returned: is it as durable as it says?
 Result<void> PostgresLog::is_durable(PostgresConnection& connection) {
   if (!connection.warning().empty()) {
-    // A commit that is on the primary alone is known for sure once the next start has taken its epoch: that commit waits.
+    // A commit that is on the primary alone is known for sure once the next start has taken its epoch: that commit
+    // waits.
     return Error{connection.is_local_only() ? ErrorCode::kUnavailable : ErrorCode::kIo,
                  fmt::format("{}: a commit came back with a warning, and is not acknowledged: {}", address_.shown,
                              connection.warning())};
@@ -407,12 +429,12 @@ Result<void> PostgresLog::acknowledged(PostgresConnection& connection) {
   return {};
 }
 
+// Within the deadline of that COMMIT.
 Result<void> PostgresLog::replicated(PostgresConnection& connection) {
   if (address_.servers == 1) return {};
   std::string upto;
-  const auto began = std::chrono::steady_clock::now();
   while (true) {
-    const auto rows = connection.run(kReplicated, PostgresValues().text(upto));
+    const auto rows = connection.run_on(kReplicated, PostgresValues().text(upto));
     if (!rows) return rows.error();
     if (rows->text(0, 0).empty()) {
       return Error{ErrorCode::kUnavailable, address_.shown +
@@ -421,7 +443,7 @@ Result<void> PostgresLog::replicated(PostgresConnection& connection) {
     }
     if (rows->integer(0, 2).value_or(0) > 0) return {};
     upto = rows->text(0, 1);
-    if (std::chrono::steady_clock::now() - began > std::chrono::milliseconds(options_.deadline_ms)) {
+    if (!connection.has_time()) {
       return Error{ErrorCode::kUnavailable,
                    fmt::format("{}: no synchronous standby had a commit within {} ms, and it is not acknowledged",
                                address_.shown, options_.deadline_ms)};
@@ -440,7 +462,7 @@ Result<void> PostgresLog::moved_to(const Extent& extent, std::uint64_t history_r
   return {};
 }
 
-// Unlike an append it does not need to know the end of the log before: a server that still writes is to be ended by it.
+// Unlike an append it takes the log as it is by now: another server may have written since, and may not from now on.
 Result<std::uint64_t> PostgresLog::take_epoch() {
   if (auto ok = writable(); !ok) return ok.error();
   const auto take = [&]() -> Result<std::pair<Extent, std::uint64_t>> {
@@ -530,11 +552,17 @@ Result<PostgresLog::Chunk> PostgresLog::read_chunk(std::uint64_t from_seq, const
       auto record = checked_record(*rows, i, seq, reader_chain_, chunk.last_hash);
       if (!record) {
         chunk.damage = record.error();
-        return chunk;
+        break;
       }
       chunk.records.push_back(std::move(*record));
     }
-    if (chunk.records.empty()) chunk.damage = corrupt_record(from_seq, "missing, and no row comes after it");
+    if (rows->count() == 0) chunk.damage = corrupt_record(from_seq, "missing, and no row comes after it");
+    if (!chunk.damage) return chunk;
+    // Or was it cut off since the extent was read?
+    const auto row = load_log_row(connection);
+    if (!row) return row.error();
+    if (*row && (*row)->log_id == log_id_ && (*row)->extent.anchor_seq >= from_seq)
+      return not_in_log(from_seq, (*row)->extent.anchor_seq + 1, (*row)->extent.head.seq);
     return chunk;
   });
 }
@@ -608,6 +636,14 @@ Result<void> PostgresLog::write_checkpoint(std::uint64_t seq, const Hash& hash, 
     connection = std::move(*again);
   }
   if (auto ok = connection.run("BEGIN"); !ok) return ok.error();
+  const auto ours = connection.run(
+      kFoldedFrom, PostgresValues().text(log_id_).integer(extent().head.epoch).integer(seq).bytes(bytes_of(hash)));
+  if (!ours) return ours.error();
+  if (ours->count() == 0)
+    return conflict(
+        fmt::format("{}: the log is no longer the one that the checkpoint at {} was folded from: another server "
+                    "has taken over, or it was replaced",
+                    address_.shown, seq));
   if (auto ok = connection.run("DELETE FROM berth.checkpoints WHERE seq = $1", PostgresValues().integer(seq)); !ok)
     return ok.error();
   const Hash checksum = checkpoint_checksum(seq, hash, bytes);
@@ -694,10 +730,11 @@ Result<std::vector<HistoryRow>> PostgresLog::history(const HistoryQuery& query) 
     const std::lock_guard lock(extent_mutex_);
     before = std::min(before, history_rows_ + 1);
   }
+  // One job has one row. Asked for in an order, it would be looked for in that order, row by row.
   const std::string sql = fmt::format(
-      "SELECT cursor, job_id, finished_ms, bytes, hash FROM berth.history WHERE cursor > $1 AND cursor < $2 "
-      "{} ORDER BY cursor {} LIMIT $3",
-      query.job_id ? "AND job_id = $4" : "", query.newest_first ? "DESC" : "ASC");
+      "SELECT cursor, job_id, finished_ms, bytes, hash FROM berth.history WHERE cursor > $1 AND cursor < $2 {} LIMIT "
+      "$3",
+      query.job_id ? "AND job_id = $4" : fmt::format("ORDER BY cursor {}", query.newest_first ? "DESC" : "ASC"));
   PostgresValues values;
   values.integer(clamped(query.after)).integer(clamped(before)).integer(clamped(query.limit));
   if (query.job_id) values.integer(clamped(*query.job_id));
@@ -759,8 +796,11 @@ Result<void> PostgresLog::check_foreign() const {
 
 Result<void> PostgresLog::finish_copy() {
   if (auto ok = writable(); !ok) return ok;
-  const auto done = writer_.run("UPDATE berth.log SET unfinished = false WHERE id = 1");
+  const auto done = writer_.run("UPDATE berth.log SET unfinished = false WHERE id = 1 AND log_id = $1 RETURNING 1",
+                                PostgresValues().text(log_id_));
   if (!done) return note_failure(done.error());
+  if (done->count() != 1)
+    return note_failure({ErrorCode::kConflict, address_.shown + ": the copy was removed or replaced before its end"});
   return acknowledged(writer_);
 }
 

@@ -10,6 +10,7 @@
 // wait was cancelled or the list of standbys was emptied.
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,9 +31,10 @@ struct PostgresOptions {
   // The data directory of the server: it is locked, and notes which log it has and which record was acknowledged last.
   // Empty: no directory, as for a copy.
   std::filesystem::path directory;
-  std::int64_t deadline_ms = 10'000;  // of each statement, its commit included
-  bool unfinished = false;            // the log is made by a copy, and is no log until finish_copy
-  PostgresFault fault = {};           // for crash tests
+  std::int64_t deadline_ms = 10'000;               // of each statement, its commit included
+  bool unfinished = false;                         // the log is made by a copy, and is no log until finish_copy
+  std::function<Result<void>()> once_locked = {};  // called once the directory is locked, before the log is opened
+  PostgresFault fault = {};                        // for crash tests
 };
 
 class PostgresLog : public DurableLog {
@@ -85,6 +87,7 @@ class PostgresLog : public DurableLog {
   template <class Body>
   auto reading(const Body& body) const -> decltype(body(std::declval<PostgresConnection&>()));
   Result<void> change(const Change& change);
+  Error refused_change(const Change& change, const Error& error) const;
   Result<void> is_durable(PostgresConnection& connection);
   Result<void> acknowledged(PostgresConnection& connection);
   Result<void> replicated(PostgresConnection& connection);

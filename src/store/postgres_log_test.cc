@@ -55,7 +55,8 @@ struct Settings {
 // Returns once a connection of the role of berth is in this state.
 void wait_until(PostgresProcess& process, const std::string& state) {
   process.sql(
-      "DO $$ BEGIN LOOP PERFORM pg_stat_clear_snapshot(); EXIT WHEN EXISTS (SELECT FROM pg_stat_activity WHERE usename = "
+      "DO $$ BEGIN LOOP PERFORM pg_stat_clear_snapshot(); EXIT WHEN EXISTS (SELECT FROM pg_stat_activity WHERE usename "
+      "= "
       "'berth' AND " +
       state + "); PERFORM pg_sleep(0.02); END LOOP; END $$");
 }
@@ -82,6 +83,10 @@ TEST_CASE(
   CHECK(refusal("postgresql://berth:hu%sh@db/berth").find("password file") != std::string::npos);
   CHECK(refusal("postgresql://berth:hush/hush@db/berth").find("password file") != std::string::npos);
   CHECK(refusal("postgresql://berth@db/berth?password=hush").find("password file") != std::string::npos);
+  CHECK(refusal("postgresql://berth@db/berth?pass%77ord=hush").find("password file") != std::string::npos);
+  CHECK(refusal("postgresql://berth@db/berth?pass%77ord=hu%sh").find("password file") != std::string::npos);
+  CHECK(refusal("postgresql://berth@db/berth?sslpass%77ord=hush").find("password file") != std::string::npos);
+  CHECK(refusal("postgresql://berth@db/berth?connect_timeout=0").find("connect_timeout=0") != std::string::npos);
   CHECK(refusal("postgresql://berth@db/berth?sslmode=require").find("sslmode=verify-full") != std::string::npos);
   CHECK(refusal("postgresql://berth@localhost/berth?hostaddr=10.0.0.1&sslmode=disable").find("10.0.0.1") !=
         std::string::npos);
@@ -100,6 +105,81 @@ TEST_CASE(
   CHECK(has("sslmode", "verify-full"));
   CHECK(parse_postgres_address("postgresql://berth@127.0.0.1/berth?sslmode=disable", PostgresUse::kServe));
   CHECK(parse_postgres_address("postgresql://berth@db/berth?target_session_attrs=any", PostgresUse::kRead));
+}
+
+TEST_CASE("an address of PostgreSQL: what the environment would add to it is refused") {
+  for (const auto& [variable, address] : {std::pair{"PGHOST", "postgresql:///berth"},
+                                          std::pair{"PGHOSTADDR", "postgresql://berth@localhost/berth?sslmode=disable"},
+                                          std::pair{"PGSERVICE", "postgresql://berth@localhost/berth"}}) {
+    CHECK(parse_postgres_address(address, PostgresUse::kServe));
+    REQUIRE(::setenv(variable, "10.0.0.1", 1) == 0);
+    const auto parsed = parse_postgres_address(address, PostgresUse::kServe);
+    REQUIRE(::unsetenv(variable) == 0);
+    REQUIRE_FALSE(parsed);
+    check_says(parsed.error(), ErrorCode::kInvalid, std::string(variable) + " is set in the environment");
+  }
+}
+
+TEST_CASE("PostgreSQL: a statement that is asked within the deadline of another has what that left of it") {
+  PostgresProcess* const process = PostgresProcess::get();
+  if (process == nullptr) return;
+  const PostgresPlace place(*process);
+  while (true) {  // on a busy machine the first one may take as long as both may
+    PostgresConnection connection =
+        PostgresConnection::open(parse_postgres_address(process->socket(), PostgresUse::kServe).value(), 5'000).value();
+    if (!connection.run("SELECT pg_sleep(3)")) continue;
+    CHECK(connection.run_on("SELECT pg_sleep(3)").error().code == ErrorCode::kUnavailable);
+    break;
+  }
+}
+
+TEST_CASE("PostgreSQL: a statement that waits for a lock ends with its connection") {
+  PostgresProcess* const process = PostgresProcess::get();
+  if (process == nullptr) return;
+  const PostgresPlace place(*process);
+  with_records(place, 1).reset();
+  PostgresConnection other = connected(place);
+  REQUIRE(other.run("BEGIN"));
+  REQUIRE(other.run("SELECT 1 FROM berth.log FOR UPDATE"));
+  for (int i = 0; i < 2; ++i) {
+    PostgresOptions options = place.options();
+    options.deadline_ms = 1'000;
+    const auto log = PostgresLog::open(process->socket(), options).value();
+    CHECK(log->take_epoch().error().code == ErrorCode::kUnavailable);
+  }
+  process->sql(
+      "DO $$ BEGIN LOOP PERFORM pg_stat_clear_snapshot(); EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_activity WHERE "
+      "usename "
+      "= 'berth' AND wait_event_type = 'Lock'); PERFORM pg_sleep(0.05); END LOOP; END $$");
+  REQUIRE(other.run("COMMIT"));
+  CHECK(place.open()->last().epoch == 1);
+}
+
+TEST_CASE("PostgreSQL: one job is looked up in the history by its number, not row by row") {
+  PostgresProcess* const process = PostgresProcess::get();
+  if (process == nullptr) return;
+  const PostgresPlace place(*process);
+  auto log = with_records(place, 1);
+  std::vector<HistoryRow> jobs;
+  for (std::uint64_t job = 1; job <= 3'000; ++job) jobs.push_back({job, {1}, "what became of it"});
+  REQUIRE(log->append(1, 2, records_from(1, 2, 1), jobs));
+  log.reset();
+  log = place.open();
+  HistoryQuery query;
+  query.job_id = 2'999;
+  CHECK(jobs_of(*log, query) == std::vector<std::uint64_t>{2'999});
+  query.newest_first = true;
+  CHECK(jobs_of(*log, query) == std::vector<std::uint64_t>{2'999});
+  log.reset();
+  // What a connection has read is counted once it has ended.
+  process->sql(
+      "DO $$ BEGIN LOOP PERFORM pg_stat_clear_snapshot(); EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_activity WHERE "
+      "usename "
+      "= 'berth'); PERFORM pg_sleep(0.05); END LOOP; END $$");
+  process->sql(
+      "DO $$ BEGIN ASSERT (SELECT sum(idx_tup_read) FROM pg_stat_all_indexes WHERE relname = 'history' AND schemaname "
+      "= "
+      "'berth') < 1000; END $$");
 }
 
 TEST_CASE("PostgreSQL by TLS and a password file; a wrong password and no password are told apart from no server") {
@@ -223,6 +303,89 @@ TEST_CASE("PostgreSQL: settings under which a crash loses commits are refused, a
   options.directory = elsewhere.path();
   check_says(PostgresLog::open(process->socket(), options).error(), ErrorCode::kUnsupported,
              "ALTER ROLE berth SET synchronous_commit = on");
+}
+
+TEST_CASE("PostgreSQL: without fsync, and on an unlogged table, nothing is acknowledged") {
+  PostgresProcess* const process = PostgresProcess::get();
+  if (process == nullptr) return;
+  const PostgresPlace place(*process);
+  const Settings settings(*process);
+  auto log = with_records(place, 1);
+  settings.set("fsync = off");
+  for (int i = 0; i < 5'000 && append_one(*log); ++i) {  // until its connection has read the settings again
+  }
+  check_says(append_one(*log).error(), ErrorCode::kIo, "fsync is off");
+  log.reset();
+  process->sql("ALTER TABLE berth.records SET UNLOGGED");
+  check_says(PostgresLog::open_read_only(process->socket()).value()->check_foreign().error(), ErrorCode::kUnsupported,
+             "ALTER TABLE berth.records SET LOGGED");
+  settings.set("fsync = on");
+  Error refused = place.refusal();
+  for (int i = 0; i < 500 && says(refused, "fsync"); ++i) refused = place.refusal();
+  check_says(refused, ErrorCode::kUnsupported, "the table records is unlogged");
+}
+
+TEST_CASE("PostgreSQL: what an append meets that is not another writer's is told as what it is") {
+  PostgresProcess* const process = PostgresProcess::get();
+  if (process == nullptr) return;
+  {
+    const PostgresPlace place(*process);
+    const auto log = with_records(place, 2);
+    process->sql("INSERT INTO berth.records VALUES (3, 1, 1, 1, 1, '', '')");
+    check_says(append_one(*log).error(), ErrorCode::kCorrupt, "record 3: a row is there already, behind the end");
+  }
+  {
+    const PostgresPlace place(*process);
+    const auto log = with_records(place, 2);
+    process->sql("ALTER TABLE berth.records ADD CHECK (seq < 3)");
+    check_says(append_one(*log).error(), ErrorCode::kIo, "violates check constraint");
+  }
+  const PostgresPlace place(*process);
+  const auto log = with_records(place, 2);
+  PostgresConnection other = connected(place);
+  REQUIRE(other.run("BEGIN"));
+  REQUIRE(other.run("SELECT 1 FROM berth.log FOR UPDATE"));
+  Result<void> appended;
+  std::thread appending([&] { appended = append_one(*log); });
+  wait_until(*process, "wait_event_type = 'Lock'");
+  process->sql(
+      "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE usename = 'berth' AND wait_event_type = 'Lock'");
+  appending.join();
+  REQUIRE_FALSE(appended);
+  check_says(appended.error(), ErrorCode::kUnavailable, "canceling statement");
+}
+
+TEST_CASE("PostgreSQL: a checkpoint is of the log and epoch that it was folded from, or is refused") {
+  PostgresProcess* const process = PostgresProcess::get();
+  if (process == nullptr) return;
+  const PostgresPlace place(*process);
+  const auto first = with_records(place, 3);
+  process->sql("UPDATE berth.log SET log_id = 'other' || log_id");
+  check_says(first->save_checkpoint(3, "three").error(), ErrorCode::kConflict, "folded from");
+  process->sql("UPDATE berth.log SET log_id = substr(log_id, 6)");
+  REQUIRE(first->save_checkpoint(3, "three"));
+  const TemporaryDirectory elsewhere;
+  PostgresOptions options = place.options();
+  options.directory = elsewhere.path();
+  const auto second = PostgresLog::open(process->socket(), options).value();
+  REQUIRE(second->take_epoch());
+  check_says(first->save_checkpoint(3, "three").error(), ErrorCode::kConflict, "another server has taken over");
+  REQUIRE(second->save_checkpoint(3, "three"));
+}
+
+TEST_CASE("PostgreSQL: what another server has cut off meanwhile is not in the log, and no damage") {
+  PostgresProcess* const process = PostgresProcess::get();
+  if (process == nullptr) return;
+  const PostgresPlace place(*process);
+  const auto first = with_records(place, 9);
+  const TemporaryDirectory elsewhere;
+  PostgresOptions options = place.options();
+  options.directory = elsewhere.path();
+  const auto second = PostgresLog::open(process->socket(), options).value();
+  REQUIRE(second->take_epoch());
+  for (const std::uint64_t seq : {7U, 8U}) REQUIRE(second->save_checkpoint(seq, "state"));
+  REQUIRE(second->truncate_before(6));
+  CHECK(first->read(1, [](const Record&) { return true; }).error().code == ErrorCode::kNotFound);
 }
 
 TEST_CASE("PostgreSQL: damage is found where it is, and what is not berth's is refused") {
@@ -410,6 +573,11 @@ TEST_CASE("a log is copied from SQLite to PostgreSQL and back, with its numbers,
   check_copied(transfer_log(directory, address), head);
   check_says(transfer_log(directory, address).error(), ErrorCode::kConflict, "the database has a log already");
   {
+    const auto in_use = opened(directory);
+    check_says(open_log(there).error(), ErrorCode::kConflict, "in use by");
+    CHECK_FALSE(std::filesystem::exists(place.directory.path() / "log.postgres-head"));
+  }
+  {
     const auto log = open_log(there);
     REQUIRE_MESSAGE(log.has_value(), (log ? "" : log.error().message));
     CHECK((*log)->warnings().empty());  // its end is known by that of the directory's own log
@@ -432,6 +600,35 @@ TEST_CASE("a log is copied from SQLite to PostgreSQL and back, with its numbers,
   CHECK((*back)->warnings().empty());
   CHECK((*(*back)->load_checkpoint())->bytes == "eight");
   CHECK(jobs_of(**back, {}) == std::vector<std::uint64_t>{1, 2});
+}
+
+TEST_CASE("a copy to a directory whose disk is full at any write is an error, or is whole") {
+  const TemporaryDirectory source;
+  const TemporaryDirectory target;
+  {
+    const auto log = opened(source.path());
+    write_events(*log);
+  }
+  int failed = 0;
+  for (int nth = 1, whole = 0; whole < 20; ++nth) {
+    CAPTURE(nth);
+    REQUIRE(nth < 1'000);
+    REQUIRE(::setenv("BERTH_STORE_FAULT", fmt::format("write:{}:full", nth).c_str(), 1) == 0);
+    const auto copied = transfer_log(source.path().string(), target.path().string());
+    REQUIRE(::unsetenv("BERTH_STORE_FAULT") == 0);
+    if (copied) {
+      ++whole;
+      const auto copy = open_log_read_only(target.path().string());
+      REQUIRE_MESSAGE(copy.has_value(), (copy ? "" : copy.error().message));
+      CHECK((*copy)->last() == copied->head);
+      CHECK(verify_chain(**copy, {}));
+    } else {
+      ++failed;
+      CHECK(copied.error().code == ErrorCode::kIo);
+    }
+    std::filesystem::remove_all(target.path());
+  }
+  CHECK(failed > 10);
 }
 
 TEST_CASE("a directory that is open to others is not taken for a server's by a folder named as the mark of its log") {
@@ -495,7 +692,8 @@ TEST_CASE("a pair of PostgreSQL: a commit that did not wait for the standby to i
   CHECK(append_one(*pair.log).error().code == ErrorCode::kIo);
 }
 
-TEST_CASE("a pair of PostgreSQL: a role that hears no warnings is told that a commit is local, also with one host named") {
+TEST_CASE(
+    "a pair of PostgreSQL: a role that hears no warnings is told that a commit is local, also with one host named") {
   PostgresProcess* const process = PostgresProcess::get(true);
   if (process == nullptr) return;
   process->sql("ALTER ROLE berth SET client_min_messages = error");

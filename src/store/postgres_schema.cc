@@ -19,7 +19,8 @@ constexpr int kOldestServer = 150'000;
 // a search_path with others of that name.
 constexpr const char* kSettings =
     "SELECT pg_catalog.pg_backend_pid()::bigint, pg_catalog.set_config('search_path', 'pg_catalog', false), "
-    "  pg_catalog.set_config('enable_seqscan', 'off', false), pg_catalog.set_config('enable_bitmapscan', 'off', false), "
+    "  pg_catalog.set_config('enable_seqscan', 'off', false), pg_catalog.set_config('enable_bitmapscan', 'off', "
+    "false), "
     "  pg_catalog.set_config('enable_sort', 'off', false), pg_catalog.set_config('jit', 'off', false), "
     "  pg_catalog.set_config('default_transaction_isolation', 'read committed', false), "
     "  pg_catalog.set_config('statement_timeout', '0', false), pg_catalog.set_config('lock_timeout', '0', false), "
@@ -73,9 +74,13 @@ Result<void> prepare_connection(PostgresConnection& connection, PostgresUse use)
     return Error{
         ErrorCode::kUnsupported,
         fmt::format("{}: a pooler (such as PgBouncer) is in between; name the address of PostgreSQL itself. One "
-                    "server needs three connections",
+                    "server needs four connections",
                     connection.shown())};
   }
+  // A statement that waits for a lock of the server before ends with the connection, instead of taking the lock later.
+  // Where the server's system has no such check (Windows), it is done without.
+  constexpr const char* kEndWithConnection = "SELECT set_config('client_connection_check_interval', '1s', false)";
+  if (const auto set = connection.run(kEndWithConnection); !set && connection.lost()) return set.error();
   return {};
 }
 
@@ -184,8 +189,9 @@ Result<void> create_postgres_log(PostgresConnection& connection, const std::stri
     ok = connection.run("COMMIT");
     if (!ok) return ok.error();
     if (connection.warning().empty()) return {};
-    return Error{ErrorCode::kUnavailable, fmt::format("{}: the log was made, but its commit came back with a warning: {}",
-                                                      connection.shown(), connection.warning())};
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("{}: the log was made, but its commit came back with a warning: {}", connection.shown(),
+                             connection.warning())};
   };
   auto done = create();
   if (done) return done;
@@ -228,6 +234,17 @@ Result<void> check_rights(PostgresConnection& connection, std::size_t servers) {
 
 Result<void> check_foreign_objects(PostgresConnection& connection) {
   const std::string tables = kTables;
+  const auto unlogged = connection.run(
+      "SELECT min(relname::text) FROM pg_class WHERE relnamespace = to_regnamespace('berth') AND relkind = 'r' AND "
+      "relpersistence <> 'p'");
+  if (!unlogged) return unlogged.error();
+  if (const std::string table = unlogged->text(0, 0); !table.empty()) {
+    return Error{
+        ErrorCode::kUnsupported,
+        fmt::format("{}: the table {} is unlogged: a crash of PostgreSQL empties it, and a standby does not have "
+                    "it. ALTER TABLE berth.{} SET LOGGED",
+                    connection.shown(), table, table)};
+  }
   const std::string sql =
       "SELECT what FROM ("
       " SELECT 'trigger ' || t.tgname || ' on ' || c.relname AS what FROM pg_trigger t JOIN pg_class c ON c.oid = "

@@ -42,8 +42,8 @@ Result<void> create_postgres_log(PostgresConnection& connection, const std::stri
 // Error kDenied: the role may not do all that a server does, with the command that grants it.
 Result<void> check_rights(PostgresConnection& connection, std::size_t servers);
 
-// Error kCorrupt: a trigger, rule or policy on one of the tables, a table that is not berth's, or (rows) a row outside
-// of the log.
+// Errors: kCorrupt: a trigger, rule or policy on one of the tables, a table that is not berth's, or (rows) a row
+// outside of the log; kUnsupported: a table that does not outlive a crash.
 Result<void> check_foreign_objects(PostgresConnection& connection);
 Result<void> check_foreign_rows(PostgresConnection& connection);
 

@@ -188,7 +188,8 @@ class Postgres:
         self.b.wait_sql("SELECT pg_is_in_recovery()", "f")
 
     def wait_for_standby(self, of=None):
-        (of or self.a).wait_sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'", "1")
+        (of or self.a).wait_sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'",
+                                "1")
 
     def hand_over(self, *files):
         for path in files:
