@@ -90,6 +90,10 @@ class Child {
   bool needs_checkpoints_;  // false: a log goes on after one that failed
 };
 
+// Of a child: its statement was the n-th. It may have come to its end all the same, by an answer that was on its way,
+// or by a second read.
+bool met_its_fault = false;
+
 // What a child works on: opens its log, with the fault that it is to meet. Null: the opening failed.
 using OpenFaulty = std::function<std::unique_ptr<DurableLog>()>;
 
@@ -101,7 +105,7 @@ Acknowledged run_child(const OpenFaulty& open, int batches, bool needs_checkpoin
   if (child == 0) {
     ::close(ends[0]);
     const auto log = open();
-    ::_exit(log && Child(ends[1], needs_checkpoints).work(*log, batches) ? 0 : 1);
+    ::_exit(log && Child(ends[1], needs_checkpoints).work(*log, batches) && !met_its_fault ? 0 : 1);
   }
   ::close(ends[1]);
   Acknowledged acknowledged;
@@ -205,6 +209,7 @@ PostgresFault crash_at(int nth, PostgresCrash crash, pid_t database) {
   return [nth, crash, database, count = std::make_shared<int>(0)](bool sent, int socket) {
     if (!sent) ++*count;
     if (*count != nth) return;
+    met_its_fault = true;
     if (!sent && crash == PostgresCrash::kKilledBefore) ::raise(SIGKILL);
     if (sent && crash == PostgresCrash::kKilledAfter) ::raise(SIGKILL);
     if (!sent && crash == PostgresCrash::kCutBefore) ::shutdown(socket, SHUT_RDWR);
