@@ -9,6 +9,7 @@
 #include "cli/cli_main.h"
 #include "daemon/backup_command.h"
 #include "daemon/serve.h"
+#include "daemon/store_command.h"
 #include "executor/supervise.h"
 #include "sim/simulate/simulate_main.h"
 #include "slurm/slurm_main.h"
@@ -24,6 +25,7 @@ int main(int argc, char** argv) {
   if (command == "verify") return berth::daemon::verify_main(argc - 1, argv + 1);
   if (command == "backup") return berth::daemon::backup_main(argc - 1, argv + 1);
   if (command == "restore") return berth::daemon::restore_main(argc - 1, argv + 1);
+  if (command == "store") return berth::daemon::store_main(argc - 1, argv + 1);
   if (command == "simulate") return berth::sim::simulate_main(std::vector<std::string_view>(argv + 2, argv + argc));
   if (command == "slurm" && !(argc > 2 && std::string_view(argv[2]) == "--help"))
     return berth::slurm::slurm_main(argc - 1, argv + 1);

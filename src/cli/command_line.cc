@@ -945,6 +945,8 @@ void Declarations::declare_elsewhere() {
             "berth backup /var/lib/berth /backup/berth-monday");
   elsewhere(servers, "restore", "Make a data directory of a backup, as of its end or an earlier event, with proof",
             "berth restore /backup/berth-monday /var/lib/berth-new --at 2026-11-21T08:15:30Z --dry-run");
+  elsewhere(servers, "store", "Copy an event log between a data directory and PostgreSQL, both ways, and compare",
+            "berth store copy /var/lib/berth postgresql://berth@db/berth?passfile=/etc/berth/pgpass");
   elsewhere(servers, "supervise", "The supervisor of one task (started by berth itself)",
             "berth supervise /var/lib/berth/run/tasks/17.1.0.0");
 }

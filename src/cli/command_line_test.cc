@@ -51,7 +51,8 @@ TEST_CASE("command line: the commands that need no server are completed without 
   for (const CommandShape& shape : command_shapes()) {
     const bool finds_server = std::any_of(shape.flags.begin(), shape.flags.end(),
                                           [](const FlagShape& flag) { return flag.names == Words{"--server"}; });
-    const Words alone{"serve", "dev", "verify", "backup", "restore", "simulate", "scenario", "supervise", "slurm"};
+    const Words alone{"serve", "dev",      "verify",   "backup",    "restore",
+                      "store", "simulate", "scenario", "supervise", "slurm"};
     CAPTURE(shape.name);
     CHECK(finds_server == (std::find(alone.begin(), alone.end(), shape.name) == alone.end()));
   }

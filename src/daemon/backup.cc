@@ -18,6 +18,7 @@
 #include "identity/own_keys.h"
 #include "store/data_directory.h"
 #include "store/disk.h"
+#include "store/durable_log.h"
 #include "store/event_codec.h"
 #include "store/hash_chain.h"
 #include "store/log_copy.h"
@@ -149,6 +150,7 @@ Result<Backup> make_backup(const std::string& data_dir, const std::string& to, T
   backup.path = wanted.string();
   if (auto ok = check_new_directory(backup.path); !ok) return ok.error();
   if (is_within(wanted, from)) return invalid(backup.path + " is in the data directory itself; name one outside of it");
+  if (auto here = store::check_log_is_here(from.string()); !here) return here.error();
   auto unfinished = Unfinished::make(wanted);
   if (!unfinished) return unfinished.error();
   const fs::path& directory = unfinished->path();

@@ -17,6 +17,7 @@
 #include "daemon/exit_code.h"
 #include "model/document/quantity.h"
 #include "store/hash_chain.h"
+#include "store/postgres_address.h"
 
 namespace berth::daemon {
 
@@ -272,6 +273,11 @@ int backup_main(int argc, const char* const* argv) {
   add_output(app, words);
   return with_words(app, argc, argv, [&] {
     const bool is_drill = app.count("--drill") != 0;
+    if (store::is_postgres_address(words.first))
+      return fail(
+          {ErrorCode::kUnsupported,
+           "a log on PostgreSQL is backed up by its own means (pg_dump, pg_basebackup), or copied to a directory: "
+           "berth store copy ADDRESS DIR"});
     if (is_drill && !words.first.empty()) return fail(invalid("--drill takes a backup and nothing else"));
     if (!is_drill && (words.first.empty() || words.second.empty()))
       return fail(
@@ -303,7 +309,12 @@ int restore_main(int argc, const char* const* argv) {
   CLI::Option* dry_run = app.add_flag("--dry-run", words.dry_run, "Only say what would be restored and forgotten");
   app.add_flag("--yes", words.confirmed, "Forget what is said to be forgotten")->excludes(dry_run);
   add_output(app, words);
-  return with_words(app, argc, argv, [&] { return run_restore(words); });
+  return with_words(app, argc, argv, [&] {
+    if (store::is_postgres_address(words.second))
+      return fail({ErrorCode::kUnsupported,
+                   "a backup is restored to a directory; then copy it to PostgreSQL: berth store copy DIR ADDRESS"});
+    return run_restore(words);
+  });
 }
 
 }  // namespace berth::daemon

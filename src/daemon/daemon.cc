@@ -49,7 +49,7 @@
 #include "daemon/verify.h"
 #include "daemon/version.h"
 #include "executor/machine_lock.h"
-#include "store/sqlite_log.h"
+#include "store/durable_log.h"
 
 namespace berth::daemon {
 
@@ -154,19 +154,19 @@ class Daemon::Impl {
  public:
   explicit Impl(DaemonOptions options)
       : options_(std::move(options)),
-        log_check_(options_.data_dir, [this](const Error& damage) { end_for_damage(options_.data_dir, damage); }) {}
+        log_check_(options_.log_place(), [this](const Error& damage) { end_for_damage(options_.data_dir, damage); }) {}
   ~Impl() { stop(); }
 
   Result<void> start() {
     if (auto ok = check_address(); !ok) return ok;
     // Wrong options are found before a log is created.
     if (auto ok = describe_node(); !ok) return ok;
-    store::SqliteOptions store_options;
-    store_options.fsync_delay_ms = options_.fsync_delay_ms;
-    auto opened = store::SqliteLog::open(options_.data_dir, store_options);
+    auto opened =
+        store::open_log({options_.data_dir, options_.store, options_.fsync_delay_ms, options_.store_deadline_ms});
     if (!opened) return error_of_log(opened.error());
     log_ = std::move(*opened);
-    if (auto sound = check_noted_damage(options_.data_dir); !sound) return error_of_log(sound.error());
+    if (auto sound = check_noted_damage(options_.data_dir, options_.log_place()); !sound)
+      return error_of_log(sound.error());
     auto epoch = log_->take_epoch();
     if (!epoch) return error_of_log(epoch.error());
     auto recovered = recover(*log_, options_.checkpoint_every);
@@ -532,7 +532,7 @@ class Daemon::Impl {
   std::future<Result<void>> config_applied_;
   Inbox inbox_;
   ServerClock clock_{options_.test_clock};
-  std::unique_ptr<store::SqliteLog> log_;
+  std::unique_ptr<store::DurableLog> log_;
   std::unique_ptr<Reader> reader_;
   std::unique_ptr<TokenUses> token_uses_;
   std::unique_ptr<JobIdentityDesk> identities_;

@@ -1,5 +1,6 @@
 #pragma once
-// The composition root: opens the data directory, folds its log, and connects loop, reader, backend and HTTP server.
+// The composition root: opens the data directory and the log, folds it, and connects loop, reader, backend and HTTP
+// server.
 
 #include <cstdint>
 #include <memory>
@@ -24,6 +25,8 @@ namespace berth::daemon {
 
 struct DaemonOptions {
   std::string data_dir;
+  std::string store;                               // postgresql://...: where the log is; empty: in the data directory
+  std::int64_t store_deadline_ms = 10'000;         // a commit there without an answer by then ends the server
   std::optional<ClusterConfig> config;             // applied at start unless it is already in force
   std::string node_name;                           // empty: the name of the host
   std::string simulate_gpus;                       // "8xH100-SXM5-80GB"; empty: the GPUs that NVML finds
@@ -51,6 +54,7 @@ struct DaemonOptions {
   std::string test_clock;                    // of tests: a file (server_clock.h); empty: none
   std::vector<std::string> supervisor;       // empty: as the executor finds it
   const api::Page* page = nullptr;           // the web page; null: / is not served
+  const std::string& log_place() const { return store.empty() ? data_dir : store; }
 };
 
 class Daemon {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <utility>
 
-#include "store/sqlite_log.h"
+#include "store/durable_log.h"
 
 namespace berth::daemon {
 
@@ -20,8 +20,8 @@ std::filesystem::path note_in(const std::string& data_dir) { return std::filesys
 
 }  // namespace
 
-LogCheck::LogCheck(std::string data_dir, std::function<void(const Error&)> on_damage)
-    : data_dir_(std::move(data_dir)), on_damage_(std::move(on_damage)) {}
+LogCheck::LogCheck(std::string where, std::function<void(const Error&)> on_damage)
+    : where_(std::move(where)), on_damage_(std::move(on_damage)) {}
 
 LogCheck::~LogCheck() {
   stopping_ = true;
@@ -46,7 +46,7 @@ void LogCheck::run() {
 }
 
 Result<void> LogCheck::check() {
-  const auto log = store::SqliteLog::open_read_only(data_dir_);
+  const auto log = store::open_log_read_only(where_);
   if (!log) return log.error();
   const auto report = store::verify_chain(**log, [this](std::uint64_t checked, std::uint64_t) {
     checked_ = checked;
@@ -60,9 +60,9 @@ void note_damage(const std::string& data_dir, const Error& damage) {
   std::ofstream(note_in(data_dir)) << damage.message << "\n";
 }
 
-Result<void> check_noted_damage(const std::string& data_dir) {
+Result<void> check_noted_damage(const std::string& data_dir, const std::string& where) {
   if (!std::filesystem::exists(note_in(data_dir))) return {};
-  const auto log = store::SqliteLog::open_read_only(data_dir);
+  const auto log = store::open_log_read_only(where);
   if (!log) return log.error();
   const auto report = store::verify_chain(**log, {});
   if (!report) return report.error();

@@ -18,8 +18,8 @@ enum class LogCheckState { kRunning, kSound, kUnfinished };
 
 class LogCheck {
  public:
-  // `on_damage` is called by the thread of the check, at most once.
-  LogCheck(std::string data_dir, std::function<void(const Error&)> on_damage);
+  // `where` is a data directory or postgresql://... `on_damage` is called by the thread of the check, at most once.
+  LogCheck(std::string where, std::function<void(const Error&)> on_damage);
   ~LogCheck();  // ends the check, finished or not
   LogCheck(const LogCheck&) = delete;
   LogCheck& operator=(const LogCheck&) = delete;
@@ -32,7 +32,7 @@ class LogCheck {
   void run();
   Result<void> check();
 
-  const std::string data_dir_;
+  const std::string where_;
   const std::function<void(const Error&)> on_damage_;
   std::atomic<LogCheckState> state_{LogCheckState::kRunning};
   std::atomic<std::uint64_t> checked_{0};
@@ -41,9 +41,10 @@ class LogCheck {
 };
 
 // note_damage notes damage in the data directory. The next start then checks everything before it serves, by
-// check_noted_damage. It is refused while the damage is there, and is normal again once the log was restored.
+// check_noted_damage of the log that is `where`. It is refused while the damage is there, and is normal again once the
+// log was restored.
 void note_damage(const std::string& data_dir, const Error& damage);
-Result<void> check_noted_damage(const std::string& data_dir);
+Result<void> check_noted_damage(const std::string& data_dir, const std::string& where);
 
 }  // namespace berth::daemon
 

@@ -125,7 +125,8 @@ void Loop::append(const control::Iteration& iteration) {
   spdlog::critical("the event log cannot be written: {}. Nothing acknowledged is lost; jobs go on running. Ending.",
                    appended.error().message);
   spdlog::shutdown();
-  ::_exit(kExitIoError);
+  // What became of a commit whose answer is missing is found out by the next start.
+  ::_exit(appended.error().code == ErrorCode::kUnavailable ? exit_code_of(appended.error().code) : kExitIoError);
 }
 
 }  // namespace berth::daemon

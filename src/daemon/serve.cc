@@ -35,6 +35,7 @@ constexpr int kExitUsage = 2;
 constexpr std::size_t kMostConfigBytes = 1 << 20;
 constexpr std::int64_t kLongestKeepS = std::int64_t{36'525} * 86'400;
 constexpr std::int64_t kShortestBackupS = 60;
+constexpr std::int64_t kLongestDeadlineS = 600;
 constexpr std::int64_t kLargestKeepMib = std::int64_t{1} << 40U;
 
 struct Flags {
@@ -48,6 +49,7 @@ struct Flags {
   std::string address_rate_limit = "100/1000";
   std::string day_limit = "4GiB";
   std::string backup_every = "24h";
+  std::string store_deadline = "10s";
   std::string ready_file;        // gets the URL once requests are served
   bool insecure_listen = false;  // a word of earlier releases
   bool stop_jobs = false;        // end all jobs, and serve nothing
@@ -157,6 +159,15 @@ Result<void> check_backend(const CLI::App& app, Flags& flags) {
 void add_common_flags(CLI::App& app, Flags& flags) {
   app.add_option("--data", flags.daemon.data_dir, "Directory of the event log, jobs' output and checkpoints")
       ->type_name("DIR");
+  app.add_option(
+         "--store", flags.daemon.store,
+         "PostgreSQL that keeps the event log instead of the data directory, as postgresql://berth@db/berth; no "
+         "password in it, but passfile=FILE (docs/store.md)")
+      ->type_name("ADDRESS");
+  app.add_option("--store-deadline", flags.store_deadline,
+                 "How long PostgreSQL may take for a commit; after that the server ends, and the next start looks")
+      ->type_name("TIME")
+      ->capture_default_str();
   app.add_option("--config", flags.config_file, "cluster.yaml to have in force from the start")->type_name("FILE");
   app.add_option("--listen", flags.daemon.listen_address, "Address to serve on")
       ->type_name("ADDRESS")
@@ -321,9 +332,21 @@ Result<void> read_backups(Flags& flags) {
   if (!every) return invalid("--backup-every: " + every.error().message);
   if (*every < kShortestBackupS || *every > kLongestKeepS) return invalid("--backup-every: give 1m to 100 years");
   BackupFlags& backups = flags.daemon.backups;
+  if (!flags.daemon.store.empty() && !backups.to.empty())
+    return invalid(
+        "--backup-to copies a log of the data directory. Back up PostgreSQL by its own means (pg_dump, pg_basebackup), "
+        "or copy the log by a timer: berth store copy ADDRESS DIR (docs/store.md)");
   backups.every_s = *every;
   std::error_code ignored;
   if (!backups.to.empty()) backups.to = std::filesystem::absolute(backups.to, ignored).string();
+  return {};
+}
+
+Result<void> read_store(Flags& flags) {
+  const auto deadline = document::parse_duration_s(flags.store_deadline);
+  if (!deadline) return invalid("--store-deadline: " + deadline.error().message);
+  if (*deadline < 1 || *deadline > kLongestDeadlineS) return invalid("--store-deadline: give 1s to 10m");
+  flags.daemon.store_deadline_ms = *deadline * 1000;
   return {};
 }
 
@@ -402,6 +425,7 @@ int run(Flags& flags) {
   flags.daemon.keep_finished = *keep;
   if (auto limits = read_rate_limits(flags); !limits) return report(limits.error());
   if (auto backups = read_backups(flags); !backups) return report(backups.error());
+  if (auto store = read_store(flags); !store) return report(store.error());
   const auto downtime = document::parse_duration_s(flags.max_downtime);
   if (!downtime) return report(invalid("--max-downtime: " + downtime.error().message));
   flags.daemon.max_downtime_s = std::min(*downtime, kLongestKeepS);
@@ -450,7 +474,8 @@ int serve_main(int argc, const char* const* argv, const api::Page& page) {
       "Serve: keep the event log, decide, and run tasks on this machine or in a Kubernetes cluster.\n\nExamples:\n"
       "  berth serve --config cluster.yaml --data /var/lib/berth\n"
       "  berth serve --data /var/lib/berth --node-pool big --node-at b1/r1 --node-label disk=nvme --node-taint spot\n"
-      "  berth serve --data /var/lib/berth --config cluster.yaml --backend kubernetes --kubeconfig ~/.kube/config\n",
+      "  berth serve --data /var/lib/berth --config cluster.yaml --backend kubernetes --kubeconfig ~/.kube/config\n"
+      "  berth serve --data /var/lib/berth --store 'postgresql://berth@db1,db2/berth?passfile=/etc/berth/pgpass'\n",
       "berth serve");
   Flags flags;
   flags.daemon.page = &page;
@@ -494,11 +519,13 @@ int dev_main(int argc, const char* const* argv, const api::Page& page) {
 
 int verify_main(int argc, const char* const* argv) {
   CLI::App app(
-      "Check every hash of an event log, recompute the state from it, and say so.\n\nExample:\n  berth verify "
-      "/var/lib/berth\n",
+      "Check every hash of an event log, recompute the state from it, and say so.\n\nExamples:\n  berth verify "
+      "/var/lib/berth\n  berth verify postgresql://berth@db/berth?passfile=/etc/berth/pgpass\n",
       "berth verify");
   std::string data_dir;
-  app.add_option("DIR", data_dir, "The data directory of a server, running or not")->required();
+  app.add_option("DIR|ADDRESS", data_dir,
+                 "The data directory of a server, running or not, or the PostgreSQL that has its log")
+      ->required();
   return with_parsed(app, argc, argv, [&] {
     auto verified = verify_directory(data_dir);
     if (!verified) return report(verified.error());

@@ -7,9 +7,10 @@
 
 #include "daemon/snapshot.h"
 #include "identity/own_keys.h"
+#include "store/durable_log.h"
 #include "store/event_codec.h"
 #include "store/hash_chain.h"
-#include "store/sqlite_log.h"
+#include "store/postgres_address.h"
 
 namespace berth::daemon {
 
@@ -20,7 +21,7 @@ constexpr std::uint64_t kEventsBetweenLooks = 4096;
 // Folds a log from its first event, or from a checkpoint where old events are cut off.
 class Folding {
  public:
-  Folding(const store::SqliteLog& log, const VerifyQuestion& question, VerifyReport& report)
+  Folding(const store::DurableLog& log, const VerifyQuestion& question, VerifyReport& report)
       : log_(log), question_(question), report_(report) {}
 
   Result<void> run() {
@@ -124,7 +125,7 @@ class Folding {
     return fold;
   }
 
-  const store::SqliteLog& log_;
+  const store::DurableLog& log_;
   const VerifyQuestion& question_;
   VerifyReport& report_;
   Snapshot state_;
@@ -135,12 +136,14 @@ class Folding {
 }  // namespace
 
 Error error_of_log(Error error) {
-  if (error.code == ErrorCode::kCorrupt) error.message += ". Restore a backup (docs/store.md)";
+  // Where what is wrong can be removed, the message says so.
+  const bool is_told = error.message.ends_with("Remove it");
+  if (error.code == ErrorCode::kCorrupt && !is_told) error.message += ". Restore a backup (docs/store.md)";
   return error;
 }
 
-Result<VerifyReport> verify_log(const std::string& data_dir, const VerifyQuestion& question) {
-  auto log = store::SqliteLog::open_read_only(data_dir);
+Result<VerifyReport> verify_log(const std::string& where, const VerifyQuestion& question) {
+  auto log = store::open_log_read_only(where);
   if (!log) return log.error();
   const auto go_on = [&](std::uint64_t, std::uint64_t) { return !question.go_on || question.go_on(); };
   auto chain = store::verify_chain(**log, go_on);
@@ -163,10 +166,11 @@ Result<VerifyReport> verify_log(const std::string& data_dir, const VerifyQuestio
   return report;
 }
 
-Result<VerifyReport> verify_directory(const std::string& data_dir) {
-  auto report = verify_log(data_dir);
+Result<VerifyReport> verify_directory(const std::string& where) {
+  auto report = verify_log(where);
   if (!report) return error_of_log(report.error());
-  if (auto keys = identity::OwnKeys::check(data_dir + "/signing-keys.json"); !keys) {
+  if (store::is_postgres_address(where)) return report;  // nothing else is there
+  if (auto keys = identity::OwnKeys::check(where + "/signing-keys.json"); !keys) {
     if (keys.error().code == ErrorCode::kCorrupt) return keys.error();
     report->warnings.push_back(keys.error().message);  // another user's server may have it
   }

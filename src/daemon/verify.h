@@ -44,13 +44,13 @@ struct VerifyQuestion {
   std::function<bool()> go_on = {};                       // false: give up, which is the error kUnavailable
 };
 
-// Checks the log of a directory. Errors: kCorrupt with the sequence number that is wrong; kNotFound: there is no log,
-// or `at` is not in it, or is before the oldest checkpoint of a log that was cut; kInvalid: the state after `at` is not
-// one that a server was ever in.
-Result<VerifyReport> verify_log(const std::string& data_dir, const VerifyQuestion& question = {});
+// Checks a log: of a data directory, or of postgresql://... Errors: kCorrupt with the sequence number that is wrong;
+// kNotFound: there is no log, or `at` is not in it, or is before the oldest checkpoint of a log that was cut; kInvalid:
+// the state after `at` is not one that a server was ever in.
+Result<VerifyReport> verify_log(const std::string& where, const VerifyQuestion& question = {});
 
-// The same for a data directory, with what else is in it, and in words for its operator.
-Result<VerifyReport> verify_directory(const std::string& data_dir);
+// The same, with what else is in a data directory, and in words for its operator.
+Result<VerifyReport> verify_directory(const std::string& where);
 
 // The error of a log that cannot be served, with what to do where it is damaged.
 Error error_of_log(Error error);

@@ -51,9 +51,6 @@ std::string header_of(std::uint64_t seq, const Hash& head_hash, std::string_view
 
 }  // namespace
 
-namespace {
-
-// Requires more than the newest kKept. Returns the index of an older one.
 std::size_t most_dispensable(const std::vector<std::uint64_t>& newest_first) {
   std::size_t found = CheckpointFiles::kKept;
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
@@ -66,8 +63,6 @@ std::size_t most_dispensable(const std::vector<std::uint64_t>& newest_first) {
   }
   return found;
 }
-
-}  // namespace
 
 std::filesystem::path CheckpointFiles::path_of(std::uint64_t seq) const {
   return directory_ / fmt::format("{}{:020}", kPrefix, seq);

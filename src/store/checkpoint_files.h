@@ -38,4 +38,7 @@ class CheckpointFiles {
   Disk* disk_;
 };
 
+// Requires more than the newest kKept. Returns the index of an older one, whose neighbours are nearest to each other.
+std::size_t most_dispensable(const std::vector<std::uint64_t>& newest_first);
+
 }  // namespace berth::store

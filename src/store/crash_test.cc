@@ -1,15 +1,18 @@
 // The crash sweep: a child process works on a log and is failed, killed or cut off from power at its n-th write or
-// sync, for every n until it completes. Then everything that it had acknowledged must be there, in whole batches, with
-// a valid chain, and the log must go on from it.
+// sync, or at its n-th statement where the log is on PostgreSQL, for every n until it completes. Then everything that
+// it had acknowledged must be there, in whole batches, with a valid chain, and the log must go on from it.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <functional>
 
 #include "store/log_test_records.h"
+#include "store/postgres_under_test.h"
 #include "store/temporary_directory.h"
 
 namespace berth::store {
@@ -35,24 +38,19 @@ std::uint64_t batch_size(std::uint64_t first_seq) { return 1 + first_seq % 4; }
 
 class Child {
  public:
-  explicit Child(int pipe) : pipe_(pipe) {}
+  Child(int pipe, bool needs_checkpoints) : pipe_(pipe), needs_checkpoints_(needs_checkpoints) {}
 
   // Returns false if the log failed and then refuses everything.
-  bool work(const std::filesystem::path& directory, const DiskFault& fault, int batches) const {
-    auto log = SqliteLog::open(directory, {.fault = fault, .wal_pages = 12});
-    if (!log) return false;
-    return work(**log, batches);
-  }
-
- private:
   bool work(Log& log, int batches) const {
     const auto epoch = log.take_epoch();
     if (!tell('e', epoch.has_value(), epoch ? *epoch : 0)) return still_refused(log);
+    bool whole = true;
     for (int i = 0; i < batches; ++i) {
       if (!append_batch(log, *epoch)) return still_refused(log);
       const std::uint64_t seq = log.last().seq;
       if (i % 4 == 3 && !tell('c', log.save_checkpoint(seq, fmt::format("state at {}", seq)).has_value(), seq)) {
-        return still_refused(log);
+        if (needs_checkpoints_) return still_refused(log);
+        whole = false;
       }
     }
     const std::uint64_t cut = log.first_seq() + 2;
@@ -60,9 +58,10 @@ class Child {
     // A child with a short log may not have two checkpoints yet, below which it could truncate.
     const bool refused = !done && done.error().code == ErrorCode::kConflict;
     if (!refused && !tell('t', done.has_value(), cut)) return still_refused(log);
-    return append_batch(log, *epoch) || still_refused(log);
+    return (append_batch(log, *epoch) || still_refused(log)) && whole;
   }
 
+ private:
   bool append_batch(Log& log, std::uint64_t epoch) const {
     const std::uint64_t first_seq = log.last().seq + 1;
     const std::uint64_t count = batch_size(first_seq);
@@ -88,16 +87,25 @@ class Child {
   }
 
   int pipe_;
+  bool needs_checkpoints_;  // false: a log goes on after one that failed
 };
 
-Acknowledged run_child(const std::filesystem::path& directory, const DiskFault& fault, int batches) {
+// Of a child: its statement was the n-th. It may have come to its end all the same, by an answer that was on its way,
+// or by a second read.
+bool met_its_fault = false;
+
+// What a child works on: opens its log, with the fault that it is to meet. Null: the opening failed.
+using OpenFaulty = std::function<std::unique_ptr<DurableLog>()>;
+
+Acknowledged run_child(const OpenFaulty& open, int batches, bool needs_checkpoints = true) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
     ::close(ends[0]);
-    ::_exit(Child(ends[1]).work(directory, fault, batches) ? 0 : 1);
+    const auto log = open();
+    ::_exit(log && Child(ends[1], needs_checkpoints).work(*log, batches) && !met_its_fault ? 0 : 1);
   }
   ::close(ends[1]);
   Acknowledged acknowledged;
@@ -132,8 +140,7 @@ std::vector<std::uint64_t> batch_starts_up_to(std::uint64_t seq) {
   return starts;
 }
 
-void check_kept(const std::filesystem::path& directory, const Acknowledged& acknowledged) {
-  const auto log = opened(directory);
+void check_kept(const std::unique_ptr<DurableLog>& log, const Acknowledged& acknowledged) {
   const Head head = log->last();
   CHECK(head.epoch >= acknowledged.epoch);
   CHECK(head.seq >= acknowledged.seq);
@@ -154,13 +161,21 @@ void check_kept(const std::filesystem::path& directory, const Acknowledged& ackn
   CHECK(log->check_pages());
 }
 
+OpenFaulty sqlite_with(const std::filesystem::path& directory, const DiskFault& fault) {
+  return [&directory, &fault]() -> std::unique_ptr<DurableLog> {
+    auto log = SqliteLog::open(directory, {.fault = fault, .wal_pages = 12});
+    return log ? std::move(*log) : nullptr;
+  };
+}
+
 // One child on an empty directory, then one on what it left behind.
 bool sweep_once(const DiskFault& fault) {
   const TemporaryDirectory directory;
-  const Acknowledged first = run_child(directory.path(), fault, 12);
-  check_kept(directory.path(), first);
-  const Acknowledged second = run_child(directory.path(), fault, 5);
-  check_kept(directory.path(), second);
+  const std::filesystem::path path = directory.path();
+  const Acknowledged first = run_child(sqlite_with(path, fault), 12);
+  check_kept(opened(path), first);
+  const Acknowledged second = run_child(sqlite_with(path, fault), 5);
+  check_kept(opened(path), second);
   return first.finished && second.finished;
 }
 
@@ -186,6 +201,62 @@ TEST_CASE("short at each write") { sweep(DiskOperation::kWrite, DiskAction::kSho
 TEST_CASE("killed in each write") { sweep(DiskOperation::kWrite, DiskAction::kKill); }
 TEST_CASE("power cut in each write") { sweep(DiskOperation::kWrite, DiskAction::kPower); }
 TEST_CASE("power cut in each write, unsynced sectors torn") { sweep(DiskOperation::kWrite, DiskAction::kTorn); }
+
+// What happens at the n-th statement that a server of berth sends to PostgreSQL.
+enum class PostgresCrash { kKilledBefore, kKilledAfter, kCutBefore, kCutAfter, kDatabaseEnds };
+
+PostgresFault crash_at(int nth, PostgresCrash crash, pid_t database) {
+  return [nth, crash, database, count = std::make_shared<int>(0)](bool sent, int socket) {
+    if (!sent) ++*count;
+    if (*count != nth) return;
+    met_its_fault = true;
+    if (!sent && crash == PostgresCrash::kKilledBefore) ::raise(SIGKILL);
+    if (sent && crash == PostgresCrash::kKilledAfter) ::raise(SIGKILL);
+    if (!sent && crash == PostgresCrash::kCutBefore) ::shutdown(socket, SHUT_RDWR);
+    if (sent && crash == PostgresCrash::kCutAfter) ::shutdown(socket, SHUT_RDWR);
+    if (sent && crash == PostgresCrash::kDatabaseEnds) ::kill(database, SIGQUIT);  // at once, and no order
+  };
+}
+
+bool sweep_postgres_once(PostgresProcess& process, int nth, PostgresCrash crash) {
+  const PostgresPlace place(process);
+  bool finished = true;
+  for (const int batches : {5, 2}) {
+    const pid_t database = process.pid();
+    const Acknowledged acknowledged = run_child(
+        [&]() -> std::unique_ptr<DurableLog> {
+          PostgresOptions options = place.options();
+          options.fault = crash_at(nth, crash, database);
+          auto log = PostgresLog::open(process.socket(), options);
+          return log ? std::move(*log) : nullptr;
+        },
+        batches, false);
+    if (crash == PostgresCrash::kDatabaseEnds && !acknowledged.finished) process.tell("start");
+    check_kept(place.open(), acknowledged);
+    finished = finished && acknowledged.finished;
+  }
+  return finished;
+}
+
+void sweep_postgres(PostgresCrash crash, int step) {
+  PostgresProcess* const process = PostgresProcess::get();
+  if (process == nullptr) return;
+  int points = 0;
+  int nth = 1;
+  for (; nth < 1000; nth += step, ++points) {
+    CAPTURE(nth);
+    if (sweep_postgres_once(*process, nth, crash)) break;
+  }
+  MESSAGE(points, " points");
+  CHECK(nth > 20);
+  CHECK(nth < 1000);
+}
+
+TEST_CASE("PostgreSQL: killed before every third statement") { sweep_postgres(PostgresCrash::kKilledBefore, 3); }
+TEST_CASE("PostgreSQL: killed after each statement was sent") { sweep_postgres(PostgresCrash::kKilledAfter, 1); }
+TEST_CASE("PostgreSQL: cut off before every third statement") { sweep_postgres(PostgresCrash::kCutBefore, 3); }
+TEST_CASE("PostgreSQL: cut off after each statement was sent") { sweep_postgres(PostgresCrash::kCutAfter, 1); }
+TEST_CASE("PostgreSQL: it crashes at every seventh statement") { sweep_postgres(PostgresCrash::kDatabaseEnds, 7); }
 
 TEST_CASE("a failure is told with its file and cause, and a full disk is called full") {
   for (const auto& [fault, cause] :

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "store/disk.h"
+#include "store/postgres_mark.h"
 
 namespace berth::store {
 
@@ -59,6 +60,7 @@ bool lock_it(int lock) {
 bool is_of_a_server(const std::filesystem::path& path) {
   std::error_code failure;
   if (std::filesystem::exists(path / "log.db", failure)) return true;
+  if (const auto mark = read_postgres_mark(path); mark && *mark) return true;
   return std::filesystem::is_empty(path, failure) && !failure;
 }
 

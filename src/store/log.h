@@ -24,6 +24,10 @@
 //     kIo, because the content of the disk is no longer known and a second try could report success falsely. last still
 //     returns what was acknowledged. The caller ends its process; the next open decides. A full disk is such a failure,
 //     too, and its message says so.
+//     Where the log is on another machine, the first one may be kUnavailable instead: the connection was lost, or no
+//     answer came in time, and a later open can find out what was kept. There a save_checkpoint that fails is an error
+//     of that call alone, unless it met damage: a checkpoint only repeats what the log says, and the next one replaces
+//     it.
 // 10. append, take_epoch and truncate_before are called by one thread, the writer. last, read, history, first_seq,
 //     counters, save_checkpoint and load_checkpoint may be called by any thread at the same time.
 

@@ -5,6 +5,7 @@
 #include "store/hash_chain.h"
 #include "store/log_test_records.h"
 #include "store/memory_log.h"
+#include "store/postgres_under_test.h"
 #include "store/sqlite_log.h"
 #include "store/temporary_directory.h"
 
@@ -27,7 +28,26 @@ struct SqliteUnderTest {
   }
 };
 
-#define LOGS MemoryUnderTest, SqliteUnderTest
+// Where no PostgreSQL is to be had, a log in memory takes its place; get() says so.
+struct PostgresUnderTest {
+  std::optional<PostgresPlace> place;
+  std::unique_ptr<PostgresLog> postgres;
+  MemoryLog memory;
+  PostgresUnderTest() {
+    if (PostgresProcess* const process = PostgresProcess::get()) postgres = place.emplace(*process).open();
+  }
+  Log& log() {
+    if (postgres) return *postgres;
+    return memory;
+  }
+  void reopen() {
+    if (!place) return memory.reopen();
+    postgres.reset();
+    postgres = place->open();
+  }
+};
+
+#define LOGS MemoryUnderTest, SqliteUnderTest, PostgresUnderTest
 
 TEST_CASE_TEMPLATE("an empty log ends at 0, with the zero hash, and begins at 1", Case, LOGS) {
   Case c;

@@ -10,6 +10,7 @@
 #include "store/checkpoint_files.h"
 #include "store/data_directory.h"
 #include "store/disk.h"
+#include "store/durable_log.h"
 #include "store/file_in_place.h"
 #include "store/head_file.h"
 #include "store/log.h"
@@ -27,7 +28,7 @@ struct SqliteOptions {
   int wal_pages = 1000;
 };
 
-class SqliteLog : public Log {
+class SqliteLog : public DurableLog {
  public:
   // Opens the log for writing; creates the directory and an empty log if missing. Error kConflict: another server holds
   // the directory. Error kUnsupported: a newer schema. Error kCorrupt: the end of the log is not the acknowledged one.
@@ -51,17 +52,10 @@ class SqliteLog : public Log {
   Result<void> truncate_before(std::uint64_t seq) override;
   Counters counters() const override;
 
-  // Returns the hash of a record that is kept, or of the last one that was dropped. Error kNotFound: there is none.
-  Result<Hash> hash_at(std::uint64_t seq) const { return reader_->hash_at(seq); }
-
-  // Warnings of the opening for an operator: the end of the log could not be compared with `head`.
-  const std::vector<std::string>& warnings() const { return warnings_; }
-
-  // Returns what is in the database and of no log, as an error: a row before its begin or behind its end, a table,
-  // trigger or view.
-  Result<void> check_foreign() const;
-  // Runs SQLite's own check of every page of the database, which also finds damage in pages without records.
-  Result<void> check_pages() const;
+  Result<Hash> hash_at(std::uint64_t seq) const override { return reader_->hash_at(seq); }
+  const std::vector<std::string>& warnings() const override { return warnings_; }
+  Result<void> check_foreign() const override;
+  Result<void> check_pages() const override;
   // Returns the number of reads of SQLite's files since the log was opened.
   std::uint64_t file_reads() const { return disk_.reads(); }
 

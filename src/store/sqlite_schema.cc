@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include "store/hash_chain.h"
 
 namespace berth::store {
 
@@ -81,20 +81,6 @@ Result<void> prepare_reader(Connection& connection) {
   sqlite3_db_config(connection.raw(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   if (auto ok = connection.execute(kReaderSettings); !ok) return ok;
   return check_version(connection);
-}
-
-std::string_view bytes_of(const Hash& hash) { return {reinterpret_cast<const char*>(hash.data()), hash.size()}; }
-
-std::optional<Hash> to_hash(std::optional<std::string_view> bytes) {
-  Hash hash;
-  if (!bytes || bytes->size() != hash.size()) return std::nullopt;
-  std::copy(bytes->begin(), bytes->end(), hash.begin());
-  return hash;
-}
-
-Hash checksum_of(const Extent& extent) {
-  return sha256(fmt::format("{} {} {} {} {}", extent.head.seq, extent.head.epoch, to_hex(extent.head.hash),
-                            extent.anchor_seq, to_hex(extent.anchor_hash)));
 }
 
 Result<Extent> load_extent(Statement& select_extent) {

@@ -8,8 +8,8 @@
 
 #include "model/event.h"
 #include "sim/simulate/trial_config.h"
+#include "store/durable_log.h"
 #include "store/event_codec.h"
-#include "store/sqlite_log.h"
 
 namespace berth::sim {
 
@@ -176,7 +176,7 @@ class Gatherer {
 }  // namespace
 
 Result<LoggedCluster> read_event_log(const std::string& directory) {
-  auto log = store::SqliteLog::open_read_only(directory);
+  auto log = store::open_log_read_only(directory);
   if (!log) return log.error();
   if ((*log)->first_seq() > 1) {
     return Error{ErrorCode::kUnsupported, directory + ": the log's beginning was cut off; its jobs are not all known"};

@@ -7,7 +7,7 @@
 
 #include "sim/simulate/trial_config.h"
 #include "sim/world/replay.h"
-#include "store/sqlite_log.h"
+#include "store/durable_log.h"
 
 namespace berth::sim {
 
@@ -32,7 +32,7 @@ Result<std::string> replay_directory(const std::string& directory, const std::st
     if (!trial) return trial.error();
     knobs = trial->policy.scheduling;
   }
-  auto log = store::SqliteLog::open_read_only(directory);
+  auto log = store::open_log_read_only(directory);
   if (!log) return log.error();
   if ((*log)->first_seq() > 1) {
     return Error{ErrorCode::kUnsupported,
