@@ -54,6 +54,12 @@ std::optional<std::int32_t> code_of_no_start(std::string_view message) {
   return std::nullopt;
 }
 
+// The reason stands at the end: kubelet, runtime and runc each say before it what they were about.
+std::string last_of(std::string_view message) {
+  if (message.size() <= kMostTold) return shown(message, kMostTold);
+  return "..." + shown(message.substr(message.size() - kMostTold), kMostTold);
+}
+
 }  // namespace
 
 std::string exec_path(std::string_view space, std::string_view pod, std::string_view container,
@@ -88,8 +94,9 @@ ShellEnd end_of_exec(std::string_view status) {
   if (word == "Success") return {0, {}};
   if (const auto code = exit_code_in(object)) return {code, {}};
   const std::string message = text_at(object, {"message"});
-  const std::string told = shown(message.empty() ? status : std::string_view(message), kMostTold);
-  return {code_of_no_start(message), "its node says: " + told};
+  const auto code = code_of_no_start(message);
+  const std::string told = last_of(message.empty() ? status : std::string_view(message));
+  return {code, "its node says: " + told};
 }
 
 }  // namespace berth::kube

@@ -48,6 +48,10 @@ TEST_CASE("the Status of a command is its exit code, or what its node says") {
       R"(\"nosuch\": executable file not found in $PATH","code":500})");
   CHECK(none.code == 127);
   CHECK(none.message.find("nosuch") != std::string::npos);
+  const ShellEnd last =
+      end_of_exec(R"({"status":"Failure","message":")" + std::string(1000, 'x') + R"(: the reason"})");
+  CHECK(last.message.ends_with(": the reason"));
+  CHECK(last.message.size() < 400);
   CHECK(end_of_exec(R"({"status":"Failure","message":"exec /etc/passwd: permission denied"})").code == 126);
   const ShellEnd lost = end_of_exec(R"({"status":"Failure","message":"container \"main\" not found"})");
   CHECK(!lost.code);
