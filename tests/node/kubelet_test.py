@@ -262,6 +262,8 @@ def a_shell_opens_in_a_pod_where_the_chart_gives_the_right(cluster, kubeconfig):
             for job in (own, other):
                 assert run(str(job), "--", "sh", "-c", "echo out; echo wrong >&2; exit 3") == (3, "out\n", "wrong\n")
                 assert run("-i", str(job), "--", "cat", stdin="x\n" * 50_000) == (0, "x\n" * 50_000, "")
+                more = run("-i", str(job), "--", "sh", "-c", "sleep 1; busybox wc -c", stdin="x" * 8_000_000)
+                assert more == (0, "8000000\n", ""), more
                 assert run(str(job), "--", "cat") == (0, "", ""), "without -i it has no input"
                 code, out, said = run(str(job), "--", "no-such-program")
                 assert code == 127 and "no-such-program" in said, (code, out, said)
