@@ -1,19 +1,15 @@
 #!/usr/bin/env python3
 """Shells in running jobs: `berth exec`, `berth run -it` and `berth attach` against a real server, from a real pseudo-terminal; and
 who may not open one."""
-import fcntl
 import json
 import os
-import pty
-import signal
-import struct
 import subprocess
 import sys
-import termios
 
 import tally
 from patience import eventually, stretched
 from server import Problem, berth_binary, discard, processes_of, start_with
+from terminal import Terminal
 
 CONFIG = """cluster: test
 queues:
@@ -22,60 +18,6 @@ queues:
   vault: {shell: false, queues: {deep: {}}}
 """
 WAITS = ["sh", "-c", "until test -e $BERTH_CHECKPOINT_DIR/end; do sleep 0.05; done"]
-
-
-class Terminal:
-    """A berth command on a terminal of its own."""
-
-    def __init__(self, environment, *words, size=(24, 80)):
-        self.seen = b""
-        pid, self.screen = pty.fork()
-        if pid == 0:
-            self.screen = 0
-            self.resize(*size)
-            os.execve(berth_binary(), ["berth", *words], environment)
-        self.pid, self.code = pid, None
-        os.set_blocking(self.screen, False)
-
-    def resize(self, rows, columns):
-        fcntl.ioctl(self.screen, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def read(self):
-        try:
-            while more := os.read(self.screen, 65536):
-                self.seen += more
-        except OSError:  # nothing now, or the terminal is closed
-            pass
-
-    def see(self, wanted):
-        def holds():
-            self.read()
-            return wanted.encode() in self.seen
-        eventually(lambda: f"the terminal shows {wanted!r}, but: {self.seen[-2000:]!r}", holds)
-
-    def type(self, text):
-        os.write(self.screen, text.encode())
-
-    def ask(self, text, wanted):
-        self.type(text + "\n")
-        self.see(wanted)
-
-    def end(self):
-        """The exit code of the command."""
-        def holds():
-            self.read()
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.code = os.waitstatus_to_exitcode(status)
-            return pid
-        eventually(lambda: f"the command ends: {self.seen[-2000:]!r}", holds)
-        self.read()
-        os.close(self.screen)
-        return self.code
-
-    def kill(self):
-        os.kill(self.pid, signal.SIGKILL)
-        return self.end()
 
 
 class World:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """TLS on a real server: who is believed and who is not, on both sides; new certificates under load; clients that are slow,
 speak no TLS or bring garbage."""
+import hashlib
 import http.client
 import json
 import os
@@ -357,12 +358,26 @@ def a_certificate_that_loses_its_role_loses_its_stream():
     discard(server)
 
 
+def a_shell_takes_more_input_than_the_connection_at_once():
+    server = started()
+    access = ["--ca", server.authority.file, "--token-file", os.path.join(server.data, "token")]
+    submitted = server.cli(*access, "submit", "--queue", "red", "--cpus", "0.1", "--memory", "64MiB", "--", "sleep", "600")
+    assert submitted.returncode == 0, submitted
+    eventually("the job runs", lambda: server.cli(*access, "exec", "1", "--", "true").returncode == 0)
+    given = bytes(range(256)) * 64 * 1024
+    ran = subprocess.run([berth_binary(), "--server", f"https://localhost:{server.port}", *access, "exec", "-i", "1", "--", "sh", "-c",
+                          "sleep 1; sha256sum"], input=given, capture_output=True, timeout=stretched(60), check=False)
+    assert ran.returncode == 0 and ran.stdout.decode().startswith(hashlib.sha256(given).hexdigest()), ran
+    discard(server)
+
+
 def main():
     cases = [the_server_is_believed_by_its_authority_and_under_its_name, a_wrong_name_and_an_expired_certificate_are_told,
              what_cannot_be_used_ends_the_start, old_versions_are_refused_and_two_are_spoken,
              a_new_pair_is_taken_under_load_and_a_bad_one_is_not, slow_and_wrong_clients_hold_nobody_up,
              clients_without_a_handshake_lock_nobody_out, http_without_tls_is_told, a_client_certificate_is_a_subject,
-             certificates_that_are_not_good_are_refused_with_the_reason, a_certificate_that_loses_its_role_loses_its_stream]
+             certificates_that_are_not_good_are_refused_with_the_reason, a_certificate_that_loses_its_role_loses_its_stream,
+             a_shell_takes_more_input_than_the_connection_at_once]
     return tally.run(cases)
 
 

@@ -39,7 +39,7 @@ OPTIONS = {
                 "annotations": {"nginx.ingress.kubernetes.io/backend-protocol": "HTTPS"}},
     "networkPolicy": {"from": [{"namespaceSelector": {}}]},
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}, "dashboard": {"enabled": True},
-    "userStamps": STAMPS,
+    "userStamps": STAMPS, "shells": {"enabled": True, "namespaces": ["gpu-jobs", "blue-jobs"]},
     "admissionPolicy": {"namespaceSelector": {"matchLabels": {"team": "closed"}}, "exempt": {"users": ["system:serviceaccount:ops:tool"]}},
     "volume": {"size": "5Gi", "storageClassName": "fast"}, "nodeSelector": {"pool": "system"},
     "tolerations": [{"key": "system", "operator": "Exists"}]}
@@ -99,6 +99,8 @@ EFFECTS = {
     "queueObjects.enabled": ({"queueObjects": {"enabled": False}}, ("kind: CustomResourceDefinition",)),
     "workloads.enabled": ({"workloads": {"enabled": False}}, ("name: berth-workloads",)),
     "claims.enabled": ({"claims": {"enabled": False}}, ("name: berth-volumes",)),
+    "shells.enabled": ({"shells": {"enabled": True}}, "resources: [pods/exec], verbs: [get, create]"),
+    "shells.namespaces": ({"shells": {"enabled": True, "namespaces": ["ml-jobs"]}}, "name: berth-shells, namespace: ml-jobs"),
     "flowControl.enabled": ({"flowControl": {"enabled": False}}, ("kind: FlowSchema",)),
     "flowControl.concurrencyShares": ({"flowControl": {"concurrencyShares": 31}}, "nominalConcurrencyShares: 31"),
     "podDisruptionBudget.maxUnavailable": ({"podDisruptionBudget": {"maxUnavailable": 0}}, "maxUnavailable: 0"),
@@ -178,7 +180,8 @@ def what_cannot_be_is_said(cluster, kubeconfig):
                         ("tolerations[0].effects=NoSchedule", "'effects' not allowed"), ("imagePullSecrets[0].nam=x", "'nam' not allowed"),
                         ("admissionPolicy.namespaceSelector.labels.a=b", "namespaceSelector"), ("volume.size=big", "/volume/size"),
                         ("userStamps.mark=x", "/userStamps/mark"), ("userStamps.controllers[0]=oidc:ada", "/userStamps/controllers"),
-                        ("userStamps.names.oidc=corp", "/userStamps/names"),
+                        ("userStamps.names.oidc=corp", "/userStamps/names"), ("shells.namespaces=ml", "/shells/namespaces"),
+                        ("shells.namespace=ml", "'namespace' not allowed"),
                         ("networkPolicy.from[0].namespace=x", "'namespace' not allowed")):
         said = helm("template", "berth", CHART, "--set", wrong, code=1)
         assert word in said, (wrong, said)

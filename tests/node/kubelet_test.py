@@ -5,17 +5,21 @@ import http.server
 import json
 import os
 import re
+import subprocess
 import sys
 import threading
 
 import alone
 from node import DEVICES, NodeCluster, node_programs
 
-from cluster import condition, eventually, node_of, programs  # noqa: E402
-from fleet import main  # noqa: E402
+from cluster import HERE, ROOT, condition, eventually, node_of, programs, stretched  # noqa: E402
+from fleet import berth_binary, main  # noqa: E402
 from own_jobs_test import Own, SPACE, job_of, own_pods, wait_job, wait_running  # noqa: E402
+from terminal import Terminal  # noqa: E402
 
 GPU = "nvidia.com/gpu"
+CHART = os.path.join(ROOT, "deploy", "helm", "berth")
+HELM = ""
 SMALL = {"cpu": "10m", "memory": "32Mi"}
 STAY = ("sh", "-c", "trap 'exit 1' TERM; sleep 600 & wait")
 
@@ -220,6 +224,64 @@ def a_kubelet_that_stops_and_starts_keeps_its_pods(cluster, kubeconfig):
         fleet.check_room()
 
 
+class Shells:
+    """The right to open shells in pods, as the chart gives it in one namespace; it is gone behind it."""
+
+    def __init__(self, cluster, *namespaces):
+        self.cluster = cluster
+        made = subprocess.run([HELM, "template", "berth", CHART, "--namespace", "berth", "--show-only", "templates/rbac.yaml", "--set-json",
+                               "shells=" + json.dumps({"enabled": True, "namespaces": namespaces})], capture_output=True, text=True, check=True)
+        self.objects = "---".join(one for one in made.stdout.split("---") if "berth-shells" in one)
+
+    def __enter__(self):
+        self.cluster.kubectl("apply", "-f", "-", text=self.objects)
+
+    def __exit__(self, kind, value, trace):
+        self.cluster.kubectl("delete", "-f", "-", text=self.objects)
+
+
+def a_shell_opens_in_a_pod_where_the_chart_gives_the_right(cluster, kubeconfig):
+    with OnKubelets(cluster, kubeconfig) as fleet:
+        own = fleet.submit("--gpus", "1", "--env", "MARK=of-the-job", "--", *STAY)
+        wait_running(fleet, own, 1)
+        wait_job(fleet, own, phase="running")
+        fleet.make(fleet.pod("of-others"))
+        other = eventually("the pod of others is a job that runs", lambda: next(
+            (one["id"] for one in fleet.server.all("/v1/jobs") if one["name"] == "of-others" and one["phase"] == "running"), None))
+        environment = {**os.environ, "TERM": "dumb", "BERTH_SERVER": f"http://127.0.0.1:{fleet.server.port}",
+                       "BERTH_TOKEN_FILE": os.path.join(fleet.server.data, "token")}
+
+        def run(*words, stdin=""):
+            ran = subprocess.run([berth_binary(), "exec", *words], env=environment, input=stdin, capture_output=True, text=True,
+                                 timeout=stretched(60), check=False)
+            return ran.returncode, ran.stdout, ran.stderr
+        code, out, said = run(str(own), "--", "true")
+        assert code != 0 and out == "" and "set shells.enabled in the chart" in said, (code, out, said)
+        with Shells(cluster, SPACE, fleet.namespace):
+            eventually("the right is in force", lambda: run(str(own), "--", "true")[0] == 0)
+            for job in (own, other):
+                assert run(str(job), "--", "sh", "-c", "echo out; echo wrong >&2; exit 3") == (3, "out\n", "wrong\n")
+                assert run("-i", str(job), "--", "cat", stdin="x\n" * 50_000) == (0, "x\n" * 50_000, "")
+                more = run("-i", str(job), "--", "sh", "-c", "sleep 1; busybox wc -c", stdin="x" * 8_000_000)
+                assert more == (0, "8000000\n", ""), more
+                assert run(str(job), "--", "cat") == (0, "", ""), "without -i it has no input"
+                code, out, said = run(str(job), "--", "no-such-program")
+                assert code == 127 and "no-such-program" in said, (code, out, said)
+            assert run(str(own), "--", "sh", "-c", "echo $MARK; pwd") == (0, "of-the-job\n/\n", "")
+            code, out, said = run(str(own), "--", "sh", "-c", "kill -9 $$")
+            assert code == 137, (code, out, said)
+            terminal = Terminal(environment, "exec", str(own), "-it", "--", "sh", size=(43, 132))
+            terminal.ask("busybox stty size", "43 132")
+            terminal.resize(24, 80)
+            terminal.ask("busybox stty size", "24 80")
+            terminal.type("sleep 600\n")
+            terminal.type("\x03")
+            terminal.ask("echo again $((6 * 7))", "again 42")
+            terminal.type("exit 5\n")
+            assert terminal.end() == 5
+        assert len(fleet.berth("events", "--kind", "shell-ended").splitlines()) >= 10
+
+
 class Registry(http.server.BaseHTTPRequestHandler):
     """It knows no image."""
 
@@ -261,13 +323,20 @@ CASES = [a_pod_runs_and_its_exit_and_its_log_are_told, a_gang_runs_on_two_kubele
          a_borrower_saves_gives_back_and_goes_on, a_device_that_is_taken_away_is_not_used,
          adapters_of_the_network_limit_what_starts, a_kubelet_that_stops_and_starts_keeps_its_pods,
          an_image_that_cannot_be_pulled_is_told, a_gang_that_a_device_plugin_refuses_starts_elsewhere,
-         a_gang_whose_devices_cannot_be_aligned_starts_elsewhere]
+         a_gang_whose_devices_cannot_be_aligned_starts_elsewhere, a_shell_opens_in_a_pod_where_the_chart_gives_the_right]
+
+
+def helm():
+    """The program, or an empty text."""
+    return subprocess.run([os.path.join(HERE, "helm", "build"), "--where"], capture_output=True, text=True, check=False).stdout.strip()
 
 
 def skipped():
     """Why this cannot be run here, or an empty text."""
     if why := alone.lacking():
         return why
+    if not helm():
+        return "helm is not built; `tests/kubernetes/helm/build` or `./test --kubernetes` does it"
     for found, why in (programs(), node_programs()):
         if found is None:
             return f"{why}; `tests/node/build` or `./test --kubernetes` builds it"
@@ -279,4 +348,5 @@ if __name__ == "__main__":
         print(f"SKIPPED: {reason}")
         sys.exit(77)
     alone.enter()
+    HELM = helm()
     sys.exit(main(CASES, NodeCluster))

@@ -11,12 +11,34 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/web_socket.h"
+
 namespace berth::backend {
+
+// A shell in a pod, as the API server sees it: the other side of the WebSocket of pods/exec.
+class FakeExec {
+ public:
+  FakeExec(int socket, std::string received, std::string path) : path_(std::move(path)), socket_(socket) {
+    reader_.feed(received);
+  }
+  const std::string& path() const { return path_; }  // with the query
+  // Returns the next message, a channel and bytes. Nothing: the client has closed the connection.
+  std::optional<std::string> next();
+  // Returns false when it is not taken.
+  bool send(const std::string& message);
+  bool send_raw(const std::string& bytes);
+
+ private:
+  std::string path_;
+  int socket_;
+  WebSocketReader reader_{true, 1 << 20};
+};
 
 class FakeApiServer {
  public:
@@ -39,11 +61,15 @@ class FakeApiServer {
   void send_raw(const std::string& kind, const std::string& bytes);
   // Closes all watches, in the middle of a line.
   void cut_watches();
-  // The next `times` requests that begin with this, such as "POST /api/v1/namespaces", get this status.
-  void fail(const std::string& beginning, int status, int times, const std::string& header = "");
+  // The next `times` requests that begin with this, such as "POST /api/v1/namespaces", get this status; and this body,
+  // or one that goes with the status.
+  void fail(const std::string& beginning, int status, int times, const std::string& header = "",
+            const std::string& body = "");
   // The next `times` questions for a right are answered with no.
   void deny_rights(int times);
   void mend();  // takes all faults back
+  // What happens in a shell; its connection is closed behind it. `protocol`: the subprotocol that is agreed to.
+  void on_exec(std::function<void(FakeExec&)> shell, std::string protocol = "v5.channel.k8s.io");
   void delay(const std::string& beginning, std::chrono::milliseconds time, int times);
 
   // Returns the first lines so far that begin with this, without the HTTP version.
@@ -69,6 +95,7 @@ class FakeApiServer {
     std::string path;  // without the query
     std::string query;
     std::string body;
+    std::string socket_key = {};  // of a WebSocket
     std::string value(const std::string& key) const;
   };
   struct Answer {
@@ -86,6 +113,7 @@ class FakeApiServer {
   Answer write_lease(const Request& request);
   Answer bind(const Request& request);
   void watch(int socket, const Request& request);
+  void exec(int socket, const Request& request, const std::string& received);
   void put_locked(const std::string& kind, boost::json::object object, const std::string& type);
 
   int listener_ = -1;
@@ -102,6 +130,8 @@ class FakeApiServer {
   std::vector<Fault> faults_;
   std::vector<std::string> requests_;
   std::map<std::string, int> watching_;
+  std::function<void(FakeExec&)> shell_;
+  std::string exec_protocol_;
   std::vector<int> sockets_;
   std::vector<std::thread> threads_;
   std::thread acceptor_;

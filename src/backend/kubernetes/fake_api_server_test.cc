@@ -146,6 +146,8 @@ bool FakeApiServer::read_request(int socket, std::string& buffer, Request& reque
   request.path = target.substr(0, target.find('?'));
   request.query = target.size() > request.path.size() ? target.substr(request.path.size() + 1) : "";
   request.body = buffer.substr(head + 4, body);
+  const std::size_t key = buffer.find("Sec-WebSocket-Key: ");
+  request.socket_key = key < head ? buffer.substr(key + 19, 24) : "";
   buffer.erase(0, head + 4 + body);
   return true;
 }
@@ -183,6 +185,7 @@ void FakeApiServer::serve(int socket) {
       changed_.wait_for(lock, pause, [&] { return stopping_ || pause.count() == 0; });
     }
     if (out.body.empty() && request.value("watch") == "1") return watch(socket, request);
+    if (out.body.empty() && !request.socket_key.empty()) return exec(socket, request, buffer);
     if (out.body.empty()) out = answer(request);
     const std::string head = "HTTP/1.1 " + std::to_string(out.status) + " X\r\nContent-Type: application/json\r\n" +
                              (out.header.empty() ? "" : out.header + "\r\n") +
@@ -295,6 +298,48 @@ void FakeApiServer::watch(int socket, const Request& request) {
   --watching_[kind];
 }
 
+void FakeApiServer::exec(int socket, const Request& request, const std::string& received) {
+  std::function<void(FakeExec&)> shell;
+  std::string protocol;
+  {
+    const std::lock_guard lock(mutex_);
+    shell = shell_;
+    protocol = exec_protocol_;
+  }
+  FakeExec peer(socket, received, request.path + "?" + request.query);
+  const bool begun =
+      send_all(socket,
+               "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+               "Sec-WebSocket-Accept: " +
+                   web_socket_accept(request.socket_key) + "\r\nSec-WebSocket-Protocol: " + protocol + "\r\n\r\n");
+  if (begun && shell) shell(peer);
+  ::shutdown(socket, SHUT_RDWR);
+}
+
+std::optional<std::string> FakeExec::next() {
+  char bytes[16384];
+  while (true) {
+    auto message = reader_.next();
+    if (!message) return std::nullopt;
+    if (*message && (*message)->kind == WebSocketKind::kClose) return std::nullopt;
+    if (*message && (*message)->kind == WebSocketKind::kBinary) return (*message)->bytes;
+    if (*message) continue;
+    const ssize_t count = ::recv(socket_, bytes, sizeof bytes, 0);
+    if (count <= 0) return std::nullopt;
+    reader_.feed({bytes, static_cast<std::size_t>(count)});
+  }
+}
+
+bool FakeExec::send(const std::string& message) { return send_raw(web_socket_frame(WebSocketKind::kBinary, message)); }
+
+bool FakeExec::send_raw(const std::string& bytes) { return send_all(socket_, bytes); }
+
+void FakeApiServer::on_exec(std::function<void(FakeExec&)> shell, std::string protocol) {
+  const std::lock_guard lock(mutex_);
+  shell_ = std::move(shell);
+  exec_protocol_ = std::move(protocol);
+}
+
 void FakeApiServer::put_locked(const std::string& kind, json::object object, const std::string& type) {
   const Key key{text_of(object, "metadata", "namespace"), text_of(object, "metadata", "name")};
   object["metadata"].as_object()["resourceVersion"] = std::to_string(++version_);
@@ -357,9 +402,12 @@ void FakeApiServer::cut_watches() {
   changed_.notify_all();
 }
 
-void FakeApiServer::fail(const std::string& beginning, int status, int times, const std::string& header) {
+void FakeApiServer::fail(const std::string& beginning, int status, int times, const std::string& header,
+                         const std::string& body) {
   const std::lock_guard lock(mutex_);
-  faults_.push_back({beginning, status, times, header});
+  Fault fault{beginning, status, times, header};
+  fault.body = body;
+  faults_.push_back(std::move(fault));
 }
 
 void FakeApiServer::deny_rights(int times) {

@@ -1,8 +1,6 @@
-// The adapter of libcurl for API servers, and the only file of this folder that uses it.
+// The adapter of libcurl for calls. server_connection.cc is the other one.
 
 #include "backend/kubernetes/http.h"
-
-#include <curl/curl.h>
 
 #include <algorithm>
 #include <boost/json/object.hpp>
@@ -12,18 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "backend/kubernetes/curl_server.h"
+
 namespace berth::backend {
 namespace {
 
 constexpr std::chrono::seconds kTokenAge{30};
 constexpr long kMostConnections = 64;
-constexpr long kConnectMs = 4000;
 constexpr std::size_t kMostMessage = 400;
-
-void initialise_libcurl() {
-  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
-  static_cast<void>(initialised);
-}
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -92,13 +86,11 @@ std::size_t receive_line(char* bytes, std::size_t size, std::size_t count, void*
   return size * count;
 }
 
-curl_blob blob_of(std::string& pem) { return {pem.data(), pem.size(), CURL_BLOB_NOCOPY}; }
-
 }  // namespace
 
 struct Http::Transfers {
   explicit Transfers(Credentials& credentials) : who(credentials) {
-    initialise_libcurl();
+    initialise_curl();
     multi = curl_multi_init();
     curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, kMostConnections);
   }
@@ -158,18 +150,8 @@ void Http::Transfers::prepare(Transfer& transfer) {
   add_header("User-Agent: berth");
   if (!call.content_type.empty()) add_header("Content-Type: " + call.content_type);
   if (const std::string& secret = token(); !secret.empty()) add_header("Authorization: Bearer " + secret);
-  set(CURLOPT_URL, (who.server + call.path).c_str());
+  set_server(handle, who, call.path);
   set(CURLOPT_HTTPHEADER, transfer.headers.get());
-  set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_FOLLOWLOCATION, 0L);
-  set(CURLOPT_NOPROXY, "*");
-  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-  set(CURLOPT_SSL_VERIFYPEER, 1L);
-  set(CURLOPT_SSL_VERIFYHOST, 2L);
-  set(CURLOPT_TCP_KEEPALIVE, 1L);
-  set(CURLOPT_CONNECTTIMEOUT_MS, kConnectMs);
   set(CURLOPT_TIMEOUT_MS, static_cast<long>(call.timeout.count()));
   set(CURLOPT_CUSTOMREQUEST, std::string(call.method).c_str());
   if (!call.content_type.empty()) {
@@ -181,14 +163,6 @@ void Http::Transfers::prepare(Transfer& transfer) {
   set(CURLOPT_HEADERFUNCTION, &receive_line);
   set(CURLOPT_HEADERDATA, &transfer);
   set(CURLOPT_ERRORBUFFER, transfer.failure);
-  const auto set_pem = [handle](CURLoption option, std::string& pem) {
-    if (pem.empty()) return;
-    curl_blob blob = blob_of(pem);
-    curl_easy_setopt(handle, option, &blob);
-  };
-  set_pem(CURLOPT_CAINFO_BLOB, who.ca_pem);
-  set_pem(CURLOPT_SSLCERT_BLOB, who.certificate_pem);
-  set_pem(CURLOPT_SSLKEY_BLOB, who.key_pem);
 }
 
 // Takes what has ended, and only then calls back: a callback may begin or cancel calls.

@@ -16,6 +16,7 @@
 #include "backend/kubernetes/http.h"
 #include "backend/kubernetes/lease.h"
 #include "backend/kubernetes/pod_logs.h"
+#include "backend/kubernetes/pod_shells.h"
 #include "backend/kubernetes/rights.h"
 #include "backend/kubernetes/stamp_check.h"
 #include "kube/queue_objects.h"
@@ -125,16 +126,24 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     if (job.kind == JobKind::kInteractive)
       return Error{
           ErrorCode::kUnsupported,
-          "interactive jobs need tasks on a machine of the server; on Kubernetes, submit a gang and open a shell "
-          "in its pod with kubectl exec"};
+          "interactive jobs need tasks on a machine of the server; on Kubernetes, submit a gang, such as one of sleep, "
+          "and open a shell in its pod with berth exec -it"};
     return kube::check_own_job(job, options_.cluster.own);
   }
 
-  void open_shell(const ShellQuery& /*query*/, ShellAnswer answer) override {
-    answer(
-        Error{ErrorCode::kUnsupported,
-              "this server opens no shells in pods: it has no right to (pods/exec). Use kubectl exec, if the cluster "
-              "allows it to you"});
+  void open_shell(const ShellQuery& query, ShellAnswer answer) override {
+    if (query.begin.attach)
+      return answer(
+          Error{ErrorCode::kUnsupported, "a pod has no terminal to attach; berth exec -it opens a shell in it"});
+    {
+      const std::lock_guard lock(mutex_);
+      if (!stopping_) {
+        incoming_.emplace_back(ShellAsk{query, std::move(answer)});
+        answer = nullptr;
+      }
+    }
+    if (answer) return answer(Error{ErrorCode::kUnavailable, "the server is stopping"});
+    http_.wake();
   }
 
   void show_queues(std::vector<QueueSummary> queues) override {
@@ -150,6 +159,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     stopping_ = true;
     http_.wake();
     thread_.join();
+    shells_.stop();
   }
 
   std::vector<std::string> warnings_of(const ClusterConfig& config) const override {
@@ -166,7 +176,11 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     LogQuery query;
     LogAnswer answer;
   };
-  using Incoming = std::variant<Effect, JobNews, LogAsk, std::vector<QueueSummary>>;
+  struct ShellAsk {
+    ShellQuery query;
+    ShellAnswer answer;
+  };
+  using Incoming = std::variant<Effect, JobNews, LogAsk, ShellAsk, std::vector<QueueSummary>>;
 
   void run() {
     while (!stopping_) {
@@ -207,6 +221,8 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     for (Incoming& one : taken) {
       if (auto* log = std::get_if<LogAsk>(&one)) {
         read(log->query, std::move(log->answer));
+      } else if (auto* shell = std::get_if<ShellAsk>(&one)) {
+        open(shell->query, std::move(shell->answer));
       } else if (const auto* effect = std::get_if<Effect>(&one)) {
         cluster_.perform(*effect, options_.now());
       } else if (const auto* queues = std::get_if<std::vector<QueueSummary>>(&one)) {
@@ -223,6 +239,13 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
     const std::string task = "task " + std::to_string(query.task) + " of job " + std::to_string(query.job.value());
     answer(
         not_found(query.is_live ? task + " has no pod now" : "the pod of " + task + " is gone, and its log with it"));
+  }
+  void open(const ShellQuery& query, ShellAnswer answer) {
+    const auto pod = cluster_.place_of(query.task.job, query.task.attempt, query.task.task);
+    if (!pod)
+      return answer(conflict("task " + std::to_string(query.task.task) + " of job " +
+                             std::to_string(query.task.job.value()) + " has no pod now"));
+    shells_.open(*pod, query.begin, std::move(answer));
   }
   void on(const JobAccepted& news) { cluster_.submitted(news.key, news.job, options_.now()); }
   void on(const JobRefused& news) { cluster_.refused(news.key, news.why, options_.now()); }
@@ -473,6 +496,7 @@ class KubernetesBackend final : public Backend, public WatchReceiver {
   kube::QueueObjects queue_objects_{options_.cluster.waits};
   Http http_;
   PodLogs logs_{http_};
+  PodShells shells_{http_};
   CallQueue queue_;
   Lease lease_;
   RightsCheck rights_;

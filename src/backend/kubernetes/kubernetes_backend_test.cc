@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -150,6 +151,34 @@ TEST_CASE("a pod becomes a job, its start becomes a Binding with the task's key,
   REQUIRE(all.until([&] { return !all.reported<ReportTaskStarted>().empty(); }));
   CHECK(all.reported<ReportTaskStarted>().front().job == JobId(7));
   CHECK(all.server.requests("POST /api/v1/namespaces/team/pods/p/binding").size() == 1);
+}
+
+TEST_CASE("a shell opens in the pod of a task, and in none where there is none or nothing to attach") {
+  Driven all;
+  all.server.on_exec([](FakeExec& shell) { shell.send("\1" + shell.path()); });
+  REQUIRE(all.start());
+  all.server.put(kAllPods, gpu_pod("p", 2));
+  const SubmitJob job = all.submission();
+  all.backend->learn(JobAccepted{job.key, JobId(7)});
+  all.perform(Driven::start_of(job));
+  REQUIRE(all.until([&] { return all.node_of("p") == "n1"; }));
+  const auto open = [&](TaskKey task, ShellBegin begin) {
+    std::optional<Result<ShellStream>> answered;
+    all.backend->open_shell({task, "n1", std::move(begin)},
+                            [&](Result<ShellStream> stream) { all.note([&] { answered = std::move(stream); }); });
+    REQUIRE(all.until([&] { return answered.has_value(); }));
+    return *answered;
+  };
+  ShellBegin begin;
+  begin.command = {"true"};
+  CHECK(open({JobId(7), 1, 0, 1}, begin));
+  CHECK(all.server.requests("GET /api/v1/namespaces/team/pods/p/exec?container=m&command=true").size() == 1);
+  CHECK(open({JobId(7), 1, 1, 1}, begin).error().message == "task 1 of job 7 has no pod now");
+  begin.attach = true;
+  CHECK(open({JobId(7), 1, 0, 1}, begin).error().code == ErrorCode::kUnsupported);
+  all.backend->stop();
+  begin.attach = false;
+  CHECK(open({JobId(7), 1, 0, 1}, begin).error().code == ErrorCode::kUnavailable);
 }
 
 TEST_CASE("a Binding whose answer is lost is found out by looking, and done once") {

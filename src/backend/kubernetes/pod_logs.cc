@@ -1,13 +1,13 @@
 #include "backend/kubernetes/pod_logs.h"
 
 #include <algorithm>
-#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <limits>
 #include <memory>
 #include <utility>
 
+#include "kube/default_container.h"
 #include "kube/json_reading.h"
 
 namespace berth::backend {
@@ -20,21 +20,10 @@ std::string path_of(const kube::PodPlace& pod) { return "/api/v1/namespaces/" + 
 
 std::string shown(const kube::PodPlace& pod) { return pod.space + "/" + pod.name; }
 
-// Returns the container whose log it is: the one that the pod names as kubectl's default, else its first.
 std::string container_of(const HttpAnswer& answer) {
   boost::json::error_code error;
   const boost::json::value pod = boost::json::parse(answer.body, error);
-  if (error || !pod.is_object()) return {};
-  std::string name =
-      kube::text_at(pod.get_object(), {"metadata", "annotations", "kubectl.kubernetes.io/default-container"});
-  const auto containers = kube::objects_at(pod.get_object(), {"spec", "containers"});
-  const bool is_there = std::any_of(containers.begin(), containers.end(), [&](const boost::json::object* one) {
-    return kube::text_at(*one, {"name"}) == name;
-  });
-  if (!is_there) name = containers.empty() ? std::string() : kube::text_at(*containers.front(), {"name"});
-  const bool plain = std::all_of(name.begin(), name.end(),
-                                 [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
-  return plain ? name : std::string();
+  return error || !pod.is_object() ? std::string() : kube::default_container_of(pod.get_object());
 }
 
 }  // namespace

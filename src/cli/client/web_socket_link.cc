@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <random>
+#include <utility>
 
 #include "cli/client/client.h"
 
@@ -83,9 +84,9 @@ Result<void> WebSocketLink::upgrade(const std::string& path, const std::vector<s
           "\r\nSec-WebSocket-Protocol: " + std::string(protocol) + "\r\n\r\n";
   const auto until = LinkClock::now() + patience;
   const Error silent{ErrorCode::kUnavailable, "the server did not answer in time"};
-  while (!out_.empty()) {
+  while (pending_bytes() > 0) {
     if (auto sent = flush(); !sent) return sent;
-    if (!out_.empty() && !wait_for(POLLOUT, until)) return silent;
+    if (pending_bytes() > 0 && !wait_for(POLLOUT, until)) return silent;
   }
   const auto more = [&]() -> Result<void> {
     if (head_.size() > kMostHeadBytes) return lost("its answer is no HTTP");
@@ -122,13 +123,17 @@ void WebSocketLink::send(WebSocketKind kind, std::string_view bytes) {
 }
 
 Result<void> WebSocketLink::flush() {
-  while (!out_.empty()) {
-    const auto count = link_.send(out_);
+  while (true) {
+    if (sent_ == sending_.size()) {
+      sending_ = std::exchange(out_, {});
+      sent_ = 0;
+      if (sending_.empty()) return {};
+    }
+    const auto count = link_.send(std::string_view(sending_).substr(sent_));
     if (!count) return count.error();
     if (*count == 0) return {};
-    out_.erase(0, *count);
+    sent_ += *count;
   }
-  return {};
 }
 
 Result<bool> WebSocketLink::read_more() {

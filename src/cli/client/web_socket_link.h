@@ -18,7 +18,8 @@ namespace berth::client {
 
 struct Reply;
 
-// The bytes of a connection. `send` and `receive` return how many; 0: not now; an error: it is over.
+// The bytes of a connection. `send` and `receive` return how many; 0: not now; an error: it is over. After a 0, `send`
+// is called with the same bytes at the same place: TLS has begun to write them, and fails if they have moved.
 struct ByteLink {
   int descriptor = -1;
   std::function<Result<std::size_t>(std::string_view bytes)> send;
@@ -35,7 +36,8 @@ class WebSocketLink {
                        std::chrono::milliseconds patience);
 
   int descriptor() const { return link_.descriptor; }
-  std::size_t pending_bytes() const { return out_.size(); }  // not sent yet: wait until the descriptor can be written
+  // Not sent yet: wait until the descriptor can be written.
+  std::size_t pending_bytes() const { return sending_.size() - sent_ + out_.size(); }
 
   void send(WebSocketKind kind, std::string_view bytes);  // queues
   Result<void> flush();                                   // sends what the connection takes
@@ -49,7 +51,9 @@ class WebSocketLink {
 
   ByteLink link_;
   WebSocketReader reader_;
-  std::string out_;
+  std::string sending_;  // stays where it is until it is sent
+  std::size_t sent_ = 0;
+  std::string out_;   // behind it
   std::string head_;  // of the answer, until it is whole
   bool upgraded_ = false;
 };
