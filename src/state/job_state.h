@@ -20,6 +20,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/job.h"
+#include "model/pod_risk.h"
 #include "model/resources.h"
 #include "state/queue_state.h"
 
@@ -227,6 +228,7 @@ struct JobState {
   std::uint32_t generation = 0;
   std::uint32_t lost_nominations = 0;  // nominations withdrawn since its last start
   Timestamp evicts_from;               // it may not preempt or reclaim before then (state/back_off.h)
+  PodRisks pod_risks;                  // as it was submitted
 
   // Indexes, rebuilt when a checkpoint is loaded.
   std::int32_t open_dependencies = 0;
@@ -273,7 +275,8 @@ struct JobState {
         field("expected_s", &JobState::expected_s), field("reservation", &JobState::reservation),
         field("in_line_since", &JobState::in_line_since), field("waited_ms", &JobState::waited_ms),
         field("past_service", &JobState::past_service), field("generation", &JobState::generation),
-        field("lost_nominations", &JobState::lost_nominations), field("evicts_from", &JobState::evicts_from));
+        field("lost_nominations", &JobState::lost_nominations), field("evicts_from", &JobState::evicts_from),
+        field_if_set("pod_risks", &JobState::pod_risks));
   }
 };
 
