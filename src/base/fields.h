@@ -20,11 +20,11 @@
 
 namespace berth {
 
-template <class Struct, class Member>
+template <class Struct, class Member, bool kIfSet = false>
 struct Field {
   std::string_view name;
   Member Struct::*member;
-  bool if_set = false;
+  static constexpr bool if_set = kIfSet;
 };
 
 template <class Struct, class Member>
@@ -32,8 +32,8 @@ constexpr Field<Struct, Member> field(std::string_view name, Member Struct::*mem
   return {name, member};
 }
 template <class Struct, class Member>
-constexpr Field<Struct, Member> field_if_set(std::string_view name, Member Struct::*member) {
-  return {name, member, true};
+constexpr Field<Struct, Member, true> field_if_set(std::string_view name, Member Struct::*member) {
+  return {name, member};
 }
 
 // Returns the fields as a function that passes all of them to `use`. It is a closure and not a std::tuple, because a
@@ -80,7 +80,10 @@ std::uint64_t encoded_field_count(const T& object) {
     std::uint64_t index = 0;
     const auto see = [&](const auto& one) {
       ++index;
-      if (!one.if_set || object.*(one.member) != defaults.*(one.member)) count = index;
+      if constexpr (std::remove_cvref_t<decltype(one)>::if_set) {  // only such fields need operator==
+        if (object.*(one.member) == defaults.*(one.member)) return;
+      }
+      count = index;
     };
     T::fields()([&](const auto&... one) { (see(one), ...); });
     return count;

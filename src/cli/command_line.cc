@@ -778,12 +778,15 @@ void Declarations::declare_others() {
   add_format(reporting, quantities->format, {"table", "json", "csv"});
 
   auto policy = std::make_shared<PolicyOptions>();
-  CLI::App& ruling = command("Configuration", "policy", "Admission rules: show them, set them, try others on past jobs",
-                             "berth policy show --queue research/nlp\n"
-                             "  berth policy apply rules.yaml --queue research/nlp\n"
-                             "  berth policy test rules.yaml --queue research --last 30d",
-                             policy);
-  one_of(ruling.add_option("ACTION", policy->action, "show, apply or test (show)"), {"show", "apply", "test"});
+  CLI::App& ruling =
+      command("Configuration", "policy", "Admission rules: show them, set them, try others, write them for Kubernetes",
+              "berth policy show --queue research/nlp\n"
+              "  berth policy apply rules.yaml --queue research/nlp\n"
+              "  berth policy test rules.yaml --queue research --last 30d\n"
+              "  berth policy export --queue research > policies.yaml",
+              policy);
+  one_of(ruling.add_option("ACTION", policy->action, "show, apply, test or export (show)"),
+         {"show", "apply", "test", "export"});
   ruling.add_option("FILE", policy->file, "rules under the key admission; - is standard input");
   ruling.add_option("--queue", policy->queue, "the queue at which they are; the root if absent")->type_name("QUEUE");
   ruling.add_option("--last", policy->last, "test: jobs of this time (30d)")->type_name("TIME");

@@ -1,13 +1,14 @@
 #include "control/admission.h"
 
 #include <algorithm>
+#include <set>
 
 namespace berth::control {
 namespace {
 
-void judge_by(const state::QueueState& queue, const AdmissionRule& rule, const JobSpec& spec,
+void judge_by(const state::QueueState& queue, const AdmissionRule& rule, const JobSpec& spec, const PodRisks& risks,
               AdmissionVerdict& verdict) {
-  const std::vector<std::string> broken = broken_by(rule, spec);
+  const std::vector<std::string> broken = broken_by(rule, spec, risks);
   if (broken.empty()) return;
   const std::string of = queue.path.empty() ? "the cluster" : "queue '" + queue.path + "'";
   if (rule.mode != AdmissionMode::kEnforce) verdict.broken_rules.push_back(queue.path + ":" + rule.name);
@@ -35,17 +36,32 @@ std::vector<const state::QueueState*> queues_down_to(const state::State& state, 
 }
 
 AdmissionVerdict judge(const state::State& state, const JobSpec& spec, std::optional<Role> role,
-                       std::span<const std::string> more_images) {
-  if (!more_images.empty()) return judge(state, with_images(spec, more_images), role);
+                       std::span<const std::string> more_images, const PodRisks& risks) {
+  if (!more_images.empty()) return judge(state, with_images(spec, more_images), role, {}, risks);
   AdmissionVerdict verdict;
   for (const state::QueueState* queue : queues_down_to(state, spec.queue)) {
     for (const auto* rules : {&queue->admission, &queue->own_admission}) {
       for (const AdmissionRule& rule : *rules) {
-        if (applies(rule, spec, role)) judge_by(*queue, rule, spec, verdict);
+        if (applies(rule, spec, role)) judge_by(*queue, rule, spec, risks, verdict);
       }
     }
   }
   return verdict;
+}
+
+std::vector<ForbiddenOption> forbidden_to_pods(const state::State& state, const JobSpec& spec) {
+  std::set<ForbiddenOption> all;
+  for (const state::QueueState* queue : queues_down_to(state, spec.queue)) {
+    for (const auto* rules : {&queue->admission, &queue->own_admission}) {
+      for (const AdmissionRule& rule : *rules) {
+        if (rule.mode != AdmissionMode::kEnforce || !asks_for_risks(rule) || !applies(rule, spec, std::nullopt))
+          continue;
+        for (const ForbiddenOption option : forbidden_by(rule)) all.insert(option);
+        if (!rule.host_paths.empty()) all.insert(ForbiddenOption::kHostPaths);
+      }
+    }
+  }
+  return {all.begin(), all.end()};
 }
 
 Result<Reply> set_rules(Batch& batch, const SetRules& command) {
@@ -65,7 +81,10 @@ Result<Reply> set_rules(Batch& batch, const SetRules& command) {
 Result<void> result_of(const AdmissionVerdict& verdict) {
   if (verdict.refusals.empty()) return {};
   std::string text;
-  for (const std::string& line : verdict.refusals) text += (text.empty() ? "" : "\n") + line;
+  const std::size_t told = std::min(verdict.refusals.size(), kMostRefusals);
+  for (std::size_t i = 0; i < told; ++i) text += (i == 0 ? "" : "\n") + verdict.refusals[i];
+  if (told < verdict.refusals.size())
+    text += "\nand " + std::to_string(verdict.refusals.size() - told) + " more refusals by these rules";
   return Error{ErrorCode::kDenied, text};
 }
 

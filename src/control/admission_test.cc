@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/codec.h"
 #include "control/hand_driven_fleet.h"
 
 namespace berth::control {
@@ -88,6 +89,72 @@ TEST_CASE("admission: rules about images see those of all containers of pods") {
            "image: 'bad/proxy:1' is not allowed; allowed are good/* (rule 'ours' of the cluster)");
   // Pods exist: that no node runs containers keeps none of them out, and no default image makes another of them.
   CHECK(fleet.try_command(SubmitJob{pods, "k"}).has_value());
+}
+
+TEST_CASE("admission: what pods ask for is judged, kept with the job, and told to the one that starts it") {
+  RuledFleet fleet;
+  ClusterConfig ruled = fleet.state.config();
+  AdmissionRule safe;
+  safe.name = "safe";
+  safe.use = SecurityStandard::kBaseline;
+  AdmissionRule tried;
+  tried.name = "tried";
+  tried.mode = AdmissionMode::kDryRun;
+  tried.forbid = {ForbiddenOption::kRoot};
+  ruled.admission = {safe, tried};
+  fleet.command(ApplyConfig{ruled, "op"});
+  JobSpec pods = RuledFleet::asking("c", 1);
+  pods.source = {"kubernetes", "kube/kubernetes/pod/u/u"};
+  const PodRisk privileged{ForbiddenOption::kPrivileged, "trainer", ""};
+  const PodRisk root{ForbiddenOption::kRoot, "trainer", ""};
+  SubmitJob command{pods, "k"};
+  command.pod_risks = {privileged, root};
+  const auto refused = fleet.try_command(command);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK_EQ(refused.error().message,
+           "container 'trainer': securityContext.privileged is true; remove it (rule 'safe' of the cluster)");
+  command.pod_risks = {root};
+  Batch batch(fleet.state, fleet.now);
+  REQUIRE(handle(batch, command).has_value());
+  REQUIRE_EQ(batch.records().size(), 1);
+  const auto& event = std::get<JobSubmitted>(batch.records().front().event);
+  CHECK_EQ(event.pod_risks, PodRisks({root}));
+  CHECK_EQ(event.broken_rules, std::vector<std::string>{":tried"});
+  CHECK_EQ(fleet.state.job(event.job)->pod_risks, PodRisks({root}));
+  const auto loaded = state::State::load(fleet.state.save());
+  REQUIRE(loaded.has_value());
+  CHECK_EQ(loaded->job(event.job)->pod_risks, PodRisks({root}));
+  CHECK_EQ(loaded->digest(), fleet.state.digest());
+  using enum ForbiddenOption;
+  CHECK_EQ(forbidden_to_pods(fleet.state, pods),
+           std::vector{kPrivileged, kHostNamespaces, kHostPaths, kHostPorts, kAddedCapabilities});
+}
+
+TEST_CASE("admission: what is known of pods changes no hash of the submission, and stands in no other event") {
+  RuledFleet fleet;
+  JobSpec pods = RuledFleet::asking("c", 1);
+  pods.source = {"kubernetes", "kube/kubernetes/pod/u/u"};
+  SubmitJob command{pods, "k"};
+  const JobId job = fleet.command(command).job;
+  command.pod_risks.emplace();  // as after an update of berth
+  const auto again = fleet.try_command(command);
+  REQUIRE(again.has_value());
+  CHECK(again->repeated);
+  CHECK_EQ(again->job, job);
+  JobSubmitted event;
+  const std::string before = encode(event);
+  event.pod_risks.emplace();
+  CHECK_GT(encode(event).size(), before.size());
+  CHECK_FALSE(decode<JobSubmitted>(before)->pod_risks.has_value());
+  CHECK(decode<JobSubmitted>(encode(event))->pod_risks.has_value());
+}
+
+TEST_CASE("admission: a refusal has few lines, and says how many more there are") {
+  AdmissionVerdict verdict;
+  verdict.refusals.assign(kMostRefusals, "no");
+  const std::string all = result_of(verdict).error().message;
+  verdict.refusals.assign(kMostRefusals + 3, "no");
+  CHECK_EQ(result_of(verdict).error().message, all + "\nand 3 more refusals by these rules");
 }
 
 TEST_CASE("admission: the rules in force are those of the configuration in force") {

@@ -148,8 +148,8 @@ class DecisionHasher {
     static_assert(member_count<T>() == field_count<T>(), "fields() of a decision has to list every member");
     T::fields()([&](const auto&... one) { (put_field(object, one), ...); });
   }
-  template <class Struct, class Member>
-  void put_field(const Struct& object, const Field<Struct, Member>& one) {
+  template <class Struct, class Member, bool kIfSet>
+  void put_field(const Struct& object, const Field<Struct, Member, kIfSet>& one) {
     put(object.*(one.member));
   }
   template <class Struct, class Member>

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/planted.h"
+#include "control/admission.h"
 #include "model/queue_volumes.h"
 
 namespace berth::control {
@@ -216,6 +217,8 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
   start.memory_mib = placement.memory_mib;
   start.countables = placement.countables;
   start.source = job.spec.source;
+  start.pod_risks = job.pod_risks;
+  if (job.pod_risks) start.forbidden = forbidden_to_pods(state, job.spec);
   start.family = job.parent;
   start.time_limit_ms = checked_multiply(job.spec.time_limit_s, 1000);
   start.grace_ms = state.grace_ms(job);

@@ -377,7 +377,7 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
   const JobState* service = service_to_update(batch.state(), event.spec);
   if (auto ok = resolve_mig_profiles(batch.state(), event.spec, service); !ok) return ok.error();
   if (auto ok = validate(batch.state(), event.spec, service != nullptr); !ok) return ok.error();
-  AdmissionVerdict verdict = judge(batch.state(), event.spec, command.role, command.more_images);
+  AdmissionVerdict verdict = judge(batch.state(), event.spec, command.role, command.more_images, command.pod_risks);
   if (auto ok = result_of(verdict); !ok) return ok.error();
   std::vector<std::string> warnings = warnings_of(batch.state(), event.spec);
   std::move(verdict.warnings.begin(), verdict.warnings.end(), std::back_inserter(warnings));
@@ -391,6 +391,7 @@ Result<Reply> on(Batch& batch, const SubmitJob& command) {
   event.key = command.key;
   event.body_hash = body_hash;
   event.broken_rules = std::move(verdict.broken_rules);
+  event.pod_risks = command.pod_risks;
   Reply reply{.job = event.job};
   reply.warnings = std::move(warnings);
   batch.emit(std::move(event));

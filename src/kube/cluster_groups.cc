@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "kube/cluster_impl.h"
 #include "kube/json_reading.h"
+#include "kube/pod_risks.h"
 #include "model/name.h"
 
 namespace berth::kube {
@@ -25,6 +26,17 @@ std::string job_name(std::string name) {
   if (name.size() > kMaxNameLength) name.resize(kMaxNameLength);
   while (!name.empty() && !well_formed_name(name)) name.pop_back();
   return name.empty() ? "pods" : name;
+}
+
+std::string in_one_line(std::string_view lines) {
+  std::string line;
+  for (const char letter : lines) {
+    if (letter == '\n')
+      line += "; ";
+    else
+      line += letter;
+  }
+  return line;
 }
 
 bool asks_the_same(const TaskGroup& a, const TaskGroup& b) {
@@ -319,6 +331,14 @@ std::vector<std::string> Cluster::Impl::more_images_of(const std::vector<Pod*>& 
   return {more.begin(), more.end()};
 }
 
+// Returns what submits the job of these pods: with all in them that admission rules look at beside the job.
+SubmitJob Cluster::Impl::submission_of(JobSpec job, const std::string& key, const std::vector<Pod*>& pods) {
+  std::vector<PodRisk> risks;
+  for (const Pod* pod : pods) risks = joined(std::move(risks), pod->object.wish.risks);
+  std::vector<std::string> images = more_images_of(pods, job);
+  return {std::move(job), key, {}, std::move(images), std::move(risks)};
+}
+
 // Returns the job that the waiting pods are, or nothing if they may not be scheduled: then its pods say why.
 std::optional<JobSpec> Cluster::Impl::job_of(const Group& group, const std::vector<Pod*>& pods) {
   Refusal why;
@@ -465,8 +485,7 @@ void Cluster::Impl::consider(const std::string& group_key) {
   group.tasks = pods.size();
   group.submitting = true;
   job->source = {options_.cell, key};
-  std::vector<std::string> images = more_images_of(pods, *job);
-  command(SubmitJob{std::move(*job), key, {}, std::move(images)});
+  command(submission_of(std::move(*job), key, pods));
 }
 
 // Returns the key of the group that a submission is of; empty if it is of none here.
@@ -510,10 +529,11 @@ void Cluster::Impl::refused(const std::string& key, const std::string& why) {
     group.submitting = false;
     group.refused_at = now_;
     group.key.clear();
-    for (Pod* pod : waiting_pods(group)) tell(*pod, "NotAccepted", why, true);
+    const std::string line = in_one_line(why);
+    for (Pod* pod : waiting_pods(group)) tell(*pod, "NotAccepted", line, true);
     if (const auto suspended = suspensions_.find(group_key); suspended != suspensions_.end()) {
       suspended->second.refused_at = now_;
-      tell_owner(suspended->second, "NotAccepted", why);
+      tell_owner(suspended->second, "NotAccepted", line);
     }
     return;
   }

@@ -218,6 +218,7 @@ class Cluster::Impl {
   std::string why_not_its_class(const Pod& pod) const;
   TaskGroup task_group_of(const Pod& pod) const;
   static std::vector<std::string> more_images_of(const std::vector<Pod*>& pods, const JobSpec& job);
+  static SubmitJob submission_of(JobSpec job, const std::string& key, const std::vector<Pod*>& pods);
   std::string put_terms(const std::vector<Pod*>& pods, JobSpec& job) const;
   std::string level_of(const std::string& key) const;
   Usage foreign_use(const Pod& pod) const;
@@ -298,6 +299,7 @@ class Cluster::Impl {
   bool adopt(const TaskKey& key, Task& task);
   void try_bind(const TaskKey& key, Task& task);
   bool may_be(const Pod& pod, const Task& task) const;
+  void tell_what_is_beyond(Pod& pod, const Task& task);
   Pod* pod_for(const TaskKey& key, const Task& task);
   void follow(const std::string& uid, Pod& pod);
   void exit_task(const TaskKey& key, Task& task, const PodEnd& seen);

@@ -116,8 +116,7 @@ void Cluster::Impl::submit_suspended(const std::string& id, Suspended& known) {
              std::to_string(known.object.generation) + mark_of(each);
   kept.submitting = true;
   job->source = {options_.cell, kept.key};
-  std::vector<std::string> images = more_images_of(each, *job);
-  command(SubmitJob{std::move(*job), kept.key, {}, std::move(images)});
+  command(submission_of(std::move(*job), kept.key, each));
 }
 
 // Its job was cancelled in berth: it stays suspended, also after a restart.

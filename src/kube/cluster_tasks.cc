@@ -7,6 +7,7 @@
 #include "kube/cluster_impl.h"
 #include "kube/denial.h"
 #include "kube/json_reading.h"
+#include "kube/pod_risks.h"
 #include "model/exit_code.h"
 
 namespace berth::kube {
@@ -102,8 +103,8 @@ bool Cluster::Impl::adopt(const TaskKey& key, Task& task) {
   return false;
 }
 
-// Whether the pod asks for what the task was given, on a node that it selects. Pods that joined the group after it was
-// submitted were not seen by the core.
+// Whether the pod asks for what the task was given, on a node that it selects, and for nothing that a rule forbids and
+// that no pod of the job had asked for. Pods that joined the group after it was submitted were not seen by the core.
 bool Cluster::Impl::may_be(const Pod& pod, const Task& task) const {
   const TaskRequest& request = pod.object.request;
   const PodWish& wish = pod.object.wish;
@@ -113,8 +114,23 @@ bool Cluster::Impl::may_be(const Pod& pod, const Task& task) const {
     return false;
   // Nobody's pod is charged to another user, by joining its group.
   if (stamps_ && task.start.user != user_of_namespace(pod) && task.start.user != user_of(pod)) return false;
+  if (!beyond(wish.risks, task.start.pod_risks, task.start.forbidden).empty()) return false;
   const auto node = nodes_.find(task.start.node);
   return node == nodes_.end() || allows_node(pod, node->second);
+}
+
+// Tells a pod that joined the group of the task why it is not started as a part of it, if that is for a rule.
+void Cluster::Impl::tell_what_is_beyond(Pod& pod, const Task& task) {
+  if (!waits_to_be_bound(pod)) return;
+  const auto more = beyond(pod.object.wish.risks, task.start.pod_risks, task.start.forbidden);
+  if (more.empty()) return;
+  const PodRisk& first = more.front();
+  tell(pod, "NotAccepted",
+       "it joins the group of job " + std::to_string(task.start.key.job.value()) +
+           " and asks for what a rule forbids and no pod of the job had asked for: " +
+           std::string(name_of(first.option)) + (first.where.empty() ? "" : " of '" + first.where + "'") +
+           ". Make it as the others are",
+       true);
 }
 
 // Returns the pod of the group that the task is to be: of those that ask for what the task was given, the one with the
@@ -128,7 +144,10 @@ Cluster::Impl::Pod* Cluster::Impl::pod_for(const TaskKey& key, const Task& task)
   std::size_t most = 0;
   for (const std::string& uid : groups_.at(group->second).pods) {
     Pod& pod = pods_.at(uid);
-    if (!may_be(pod, task)) continue;
+    if (!may_be(pod, task)) {
+      tell_what_is_beyond(pod, task);
+      continue;
+    }
     if (pod.rank == static_cast<std::int64_t>(key.task)) return &pod;
     const std::size_t asks =
         pod.object.wish.node_selector.size() + pod.object.claims.size() + (pod.object.wish.affinity ? 1 : 0);

@@ -164,6 +164,74 @@ TEST_CASE("the images of all containers are told with the job, and no pod is mad
   CHECK_EQ(api.pods_.size(), 1);
 }
 
+TEST_CASE("what the pods of a job may be forbidden is told with the job, of all of them and of templates") {
+  Stamped api;
+  const std::string privileged = R"("initContainers":[{"name":"i","securityContext":{"privileged":true}}])";
+  api.pod("a", 1, kStampedGang);
+  api.pod("b", 1, kStampedGang, privileged);
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 1);
+  const auto has = [](const PodRisks& risks, const PodRisk& one) {
+    return risks && std::find(risks->begin(), risks->end(), one) != risks->end();
+  };
+  CHECK(has(api.jobs()[0].pod_risks, {ForbiddenOption::kPrivileged, "i", ""}));
+  CHECK(has(api.jobs()[0].pod_risks, {ForbiddenOption::kRoot, "main", ""}));
+  api.owner(Kind::kJob,
+            R"({"metadata":{"name":"train","namespace":"team","uid":"u1","labels":{"berth.dev/queue":"research.nlp"}},)"
+            R"("spec":{"suspend":true,"parallelism":1,"completions":1,"template":{"spec":{"schedulerName":"berth",)"
+            R"("hostPID":true,"containers":[{"name":"m","image":"a:1"}]}}}})");
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 2);
+  CHECK(has(api.jobs()[1].pod_risks, {ForbiddenOption::kHostNamespaces, "", "hostPID"}));
+}
+
+TEST_CASE("a pod that joins a group and asks for what is forbidden, and was not judged, is told and not started") {
+  Stamped api;
+  for (const char* name : {"a", "b"}) api.pod(name, 1, kStampedGang);
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 1);
+  const PodRisks judged = api.jobs()[0].pod_risks;
+  api.remove(api.uid_of("b"));
+  api.pod("c", 1, kStampedGang, R"("hostNetwork":true)");
+  api.settle();
+  const auto start_of = [&](std::uint32_t number, std::vector<ForbiddenOption> forbidden) {
+    StartTask start;
+    start.key = {JobId(1), 1, number, 1};
+    start.node = "n1";
+    start.user = "kubernetes:team";
+    start.gpu_uuids = {"node-n1:" + std::to_string(number)};
+    start.source = api.jobs()[0].spec.source;
+    start.pod_risks = judged;
+    start.forbidden = std::move(forbidden);
+    return start;
+  };
+  SUBCASE("where a rule forbids it") {
+    for (std::uint32_t number = 0; number < 2; ++number)
+      api.start(start_of(number, {ForbiddenOption::kHostNamespaces, ForbiddenOption::kRoot}));
+    api.pass(3);
+    CHECK_EQ(api.node_of("c"), "");
+    CHECK_NE(api.told("c").find(
+                 "it joins the group of job 1 and asks for what a rule forbids and no pod of the job had asked for: "
+                 "host-namespaces. Make it as the others are"),
+             std::string::npos);
+  }
+  SUBCASE("where no rule does, it is started") {
+    for (std::uint32_t number = 0; number < 2; ++number) api.start(start_of(number, {ForbiddenOption::kRoot}));
+    CHECK_EQ(api.node_of("c"), "n1");
+  }
+}
+
+TEST_CASE("a refusal of several lines is told to the pods in one") {
+  Stamped api;
+  api.answers = false;
+  api.pod("a", 1);
+  api.settle();
+  REQUIRE_EQ(api.jobs().size(), 1);
+  api.cluster().refused(api.jobs()[0].key, "one\ntwo", api.now());
+  api.settle();
+  CHECK_NE(api.told("a").find("\"one; two\""), std::string::npos);
+}
+
 TEST_CASE("the image of the main container is that of the task, and the others are judged besides") {
   const auto read = read_pod(
       ApiStandIn::json(

@@ -5,6 +5,7 @@
 
 #include "kube/json_reading.h"
 #include "kube/pod_request.h"
+#include "kube/pod_risks.h"
 #include "kube/user_stamp.h"
 #include "model/exit_code.h"
 #include "model/image.h"
@@ -286,6 +287,7 @@ Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler,
   read_terms(pod, object);
   object.wish.stamp = annotation(pod, kStampAnnotation);
   read_images(pod, object.wish);
+  object.wish.risks = risks_of(pod, vendors);
   refuse_what_is_not_supported(pod, object.wish);
   object.wish.terms = read_pod_terms(pod);
   if (!object.wish.terms.problem.empty()) refuse(object.wish, object.wish.terms.problem + " is not supported");

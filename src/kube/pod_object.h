@@ -16,6 +16,7 @@
 #include "model/effect.h"
 #include "model/event.h"
 #include "model/job.h"
+#include "model/pod_risk.h"
 
 namespace berth::kube {
 
@@ -53,6 +54,7 @@ struct PodWish {
   bool saves_on_signal = false;
   std::string stamp;                // as it stands in the annotation (user_stamp.h)
   std::vector<std::string> images;  // each once; that of the main container is the first
+  std::vector<PodRisk> risks;       // what of it admission rules may forbid (pod_risks.h)
   std::string problem;              // what berth does not understand or support; the pod is not scheduled
 };
 

@@ -93,6 +93,13 @@ Result<Fraction> read(std::string_view quantity) {
   return value;
 }
 
+Fraction reduced(Fraction value) {
+  Wide a = value.numerator;
+  Wide b = value.denominator;
+  while (b != 0) a = std::exchange(b, a % b);
+  return {value.numerator / a, value.denominator / a};
+}
+
 // Returns value * times / divisor, rounded up.
 Result<std::int64_t> rounded_up(std::string_view quantity, Wide times, Wide divisor, std::int64_t most) {
   const auto value = read(quantity);
@@ -120,6 +127,15 @@ Result<std::int64_t> whole_of(std::string_view quantity) {
   if (*milli % 1000 != 0) return no_quantity(quantity, "is no whole number");
   if (*milli / 1000 > 1'000'000) return no_quantity(quantity, "is too large");
   return *milli / 1000;
+}
+
+bool is_same_quantity(std::string_view a, std::string_view b) {
+  const auto first = read(a);
+  const auto second = read(b);
+  if (!first || !second) return false;
+  const Fraction one = reduced(*first);
+  const Fraction other = reduced(*second);
+  return one.numerator == other.numerator && one.denominator == other.denominator;
 }
 
 }  // namespace berth::kube

@@ -14,5 +14,7 @@ Result<std::int64_t> milli_of(std::string_view quantity);
 Result<std::int64_t> mib_of(std::string_view quantity);
 // Returns a quantity of whole things. Errors as above; also: it is no whole number, or over a million.
 Result<std::int64_t> whole_of(std::string_view quantity);
+// Returns true if both are quantities of the same value, such as 1 and 1000m, whatever their size.
+bool is_same_quantity(std::string_view a, std::string_view b);
 
 }  // namespace berth::kube

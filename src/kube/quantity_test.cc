@@ -29,6 +29,15 @@ TEST_CASE("quantities are read as Kubernetes writes them, and rounded up") {
   }
 }
 
+TEST_CASE("quantities are the same if their values are, however they are written and however large they are") {
+  for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{
+           {"1", "1000m"}, {"1Gi", "1024Mi"}, {"0", "0Mi"}, {"2Ti", "2048Gi"}, {"1e3", "1k"}, {"0.5", "500m"}})
+    CHECK_MESSAGE(is_same_quantity(a, b), (a + " " + b));
+  for (const auto& [a, b] : std::vector<std::pair<std::string, std::string>>{
+           {"1", "1001m"}, {"1Gi", "1G"}, {"1Gi", "1073741823"}, {"", ""}, {"x", "x"}, {"-1", "-1"}, {"1", ""}})
+    CHECK_FALSE_MESSAGE(is_same_quantity(a, b), (a + " " + b));
+}
+
 TEST_CASE("what is no quantity, negative or absurd is refused, and the error shows it") {
   for (const std::string text :
        {"", "-1", "abc", "1Q", "1mm", "m", ".", "1e", "1e999", "9999999999999999999999999999999999Ei", "99999999E",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "model/admission_security.h"
 #include "model/document/quantity.h"
 #include "model/image.h"
 #include "model/job_size.h"
@@ -90,7 +91,7 @@ void check_labels(const AdmissionRule& rule, const JobSpec& spec, std::vector<st
 
 bool asks_nothing(const AdmissionRule& rule) {
   return rule.images.empty() && !rule.digest && !rule.max_gpu_milli && rule.max_time_s == 0 && !rule.checkpoint &&
-         rule.forbid.empty() && rule.labels.empty();
+         rule.forbid.empty() && rule.labels.empty() && !rule.use && rule.host_paths.empty();
 }
 
 template <class T>
@@ -109,18 +110,22 @@ std::optional<std::string> mistake_in_image(std::string_view pattern) {
 std::optional<std::string> mistake_in(const AdmissionRule& rule) {
   if (!well_formed_name(rule.name)) return std::string(kNameRule);
   if (asks_nothing(rule))
-    return "it asks for nothing; give images, digest, max_gpus, max_time, checkpoint, forbid or labels";
-  for (const std::size_t size : {rule.images.size(), rule.labels.size()}) {
+    return "it asks for nothing; give images, digest, max_gpus, max_time, checkpoint, forbid, use, host_paths or "
+           "labels";
+  for (const std::size_t size : {rule.images.size(), rule.labels.size(), rule.host_paths.size()}) {
     if (size > kMostRuleItems) return "a list has more than " + std::to_string(kMostRuleItems) + " items";
   }
   if (has_twice(rule.images) || has_twice(rule.labels) || has_twice(rule.forbid) || has_twice(rule.classes) ||
-      has_twice(rule.roles))
+      has_twice(rule.roles) || has_twice(rule.host_paths))
     return "something is listed twice; keep one";
   for (const std::string& pattern : rule.images) {
     if (auto mistake = mistake_in_image(pattern)) return mistake;
   }
   for (const std::string& label : rule.labels) {
     if (label.empty() || label.size() > kMaxNameLength) return "labels: a label has 1 to 63 characters";
+  }
+  for (const std::string& path : rule.host_paths) {
+    if (auto mistake = mistake_in_host_path(path); !mistake.empty()) return mistake;
   }
   if (rule.above_gpu_milli < -1 || rule.max_gpu_milli.value_or(0) < 0) return "a number of GPUs is 0 or more";
   if (rule.max_time_s < 0 || rule.max_time_s > kMostSeconds) return "max_time must be above 0 and at most 366 days";
@@ -148,7 +153,21 @@ bool applies(const AdmissionRule& rule, const JobSpec& spec, std::optional<Role>
   return gpu_milli_of(spec) > rule.above_gpu_milli;
 }
 
-std::vector<std::string> broken_by(const AdmissionRule& rule, const JobSpec& spec) {
+std::vector<ForbiddenOption> forbidden_by(const AdmissionRule& rule) {
+  std::set<ForbiddenOption> all(rule.forbid.begin(), rule.forbid.end());
+  if (rule.use) {
+    const std::vector<ForbiddenOption> more = options_of(*rule.use);
+    all.insert(more.begin(), more.end());
+  }
+  return {all.begin(), all.end()};
+}
+
+bool asks_for_risks(const AdmissionRule& rule) {
+  const auto forbidden = forbidden_by(rule);
+  return !rule.host_paths.empty() || std::any_of(forbidden.begin(), forbidden.end(), is_of_pods);
+}
+
+std::vector<std::string> broken_by(const AdmissionRule& rule, const JobSpec& spec, const PodRisks& risks) {
   std::vector<std::string> broken;
   check_images(rule, spec, broken);
   check_amounts(rule, spec, broken);
@@ -156,6 +175,12 @@ std::vector<std::string> broken_by(const AdmissionRule& rule, const JobSpec& spe
     broken.push_back("checkpoint.on_signal: it is not set; the job has to save its work when it is asked to stop");
   check_options(rule, spec, broken);
   check_labels(rule, spec, broken);
+  check_security(rule, spec, risks, broken);
+  if (broken.size() > kMostBroken) {
+    const std::size_t more = broken.size() - kMostBroken + 1;
+    broken.resize(kMostBroken - 1);
+    broken.push_back("and " + std::to_string(more) + " more like these");
+  }
   return broken;
 }
 

@@ -11,6 +11,7 @@
 #include "base/fields.h"
 #include "base/result.h"
 #include "model/job.h"
+#include "model/pod_risk.h"
 #include "model/role.h"
 
 namespace berth {
@@ -20,10 +21,9 @@ namespace berth {
 enum class AdmissionMode { kEnforce, kWarn, kDryRun };
 BERTH_ENUM_NAMES(AdmissionMode, "enforce", "warn", "dry-run");
 
-// An option of a job that a rule may forbid. exclusive: whole nodes. required-topology: all tasks, or those of a group,
-// in one domain of a topology level. no-image: a plain process, where a rule about images would say nothing.
-enum class ForbiddenOption { kExclusive, kRequiredTopology, kNoImage };
-BERTH_ENUM_NAMES(ForbiddenOption, "exclusive", "required-topology", "no-image");
+// A set of options to forbid, by the name of the Pod Security Standard of Kubernetes whose controls they are.
+enum class SecurityStandard { kBaseline, kRestricted };
+BERTH_ENUM_NAMES(SecurityStandard, "baseline", "restricted");
 
 // For which jobs it is: all three hold. What it asks of them: everything that is stated.
 struct AdmissionRule {
@@ -39,7 +39,9 @@ struct AdmissionRule {
   std::int64_t max_time_s = 0;                     // a time limit is stated, and is at most this; 0: not asked
   bool checkpoint = false;                         // it saves its work when it is asked to stop
   std::vector<ForbiddenOption> forbid = {};
-  std::vector<std::string> labels = {};  // labels that it carries, with a value
+  std::vector<std::string> labels = {};      // labels that it carries, with a value
+  std::optional<SecurityStandard> use = {};  // forbids the options of the set, too
+  std::vector<std::string> host_paths = {};  // each path of the host is one of these, or below one that ends in `/*`
   bool operator==(const AdmissionRule&) const = default;
   static constexpr auto fields() {
     return field_list(field("name", &AdmissionRule::name), field("mode", &AdmissionRule::mode),
@@ -48,7 +50,8 @@ struct AdmissionRule {
                       field("images", &AdmissionRule::images), field("digest", &AdmissionRule::digest),
                       field("max_gpu_milli", &AdmissionRule::max_gpu_milli),
                       field("max_time_s", &AdmissionRule::max_time_s), field("checkpoint", &AdmissionRule::checkpoint),
-                      field("forbid", &AdmissionRule::forbid), field("labels", &AdmissionRule::labels));
+                      field("forbid", &AdmissionRule::forbid), field("labels", &AdmissionRule::labels),
+                      field_if_set("use", &AdmissionRule::use), field_if_set("host_paths", &AdmissionRule::host_paths));
   }
 };
 
@@ -62,8 +65,16 @@ std::vector<std::string> mistakes_in(const std::vector<AdmissionRule>& rules);
 // whose users have no roles here, and counts as a member's.
 bool applies(const AdmissionRule& rule, const JobSpec& spec, std::optional<Role> role);
 
-// Returns everything with which the job breaks the rule, as sentences without full stop that name the key of the job
-// and what would be right; nothing if it keeps to it.
-std::vector<std::string> broken_by(const AdmissionRule& rule, const JobSpec& spec);
+// Returns all options that the rule forbids, those of its set too: ascending, each once.
+std::vector<ForbiddenOption> forbidden_by(const AdmissionRule& rule);
+
+// Returns true if the rule cannot be tried on a job of pods whose risks are not known.
+bool asks_for_risks(const AdmissionRule& rule);
+
+// Returns everything with which the job breaks the rule, as sentences without full stop that name the key of the job,
+// or the container and field of its pods, and what would be right; nothing if it keeps to it. At most kMostBroken, the
+// last of which then says how many more there are. `risks` are those of its pods; what is not known breaks nothing.
+std::vector<std::string> broken_by(const AdmissionRule& rule, const JobSpec& spec, const PodRisks& risks = {});
+inline constexpr std::size_t kMostBroken = 20;
 
 }  // namespace berth

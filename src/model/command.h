@@ -12,6 +12,7 @@
 #include "model/event.h"
 #include "model/job.h"
 #include "model/node.h"
+#include "model/pod_risk.h"
 #include "model/queue_edit.h"
 
 namespace berth {
@@ -29,6 +30,7 @@ struct SubmitJob {
   std::string key;                            // idempotency key; empty: none
   std::optional<Role> role = {};              // with which it is submitted; absent: its users have no roles here
   std::vector<std::string> more_images = {};  // of pods that exist: images besides those of the task groups
+  PodRisks pod_risks = {};                    // of pods that exist
 };
 struct CancelJob {
   JobId job;

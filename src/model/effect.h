@@ -13,6 +13,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/job.h"
+#include "model/pod_risk.h"
 
 namespace berth {
 
@@ -56,8 +57,10 @@ struct StartTask {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
   Countables countables = {};
-  JobSource source = {};  // of its job
-  JobId family = {};      // its service or array; invalid: it has none
+  JobSource source = {};                        // of its job
+  PodRisks pod_risks = {};                      // that were judged when its job was submitted
+  std::vector<ForbiddenOption> forbidden = {};  // to its pods, by rules that are enforced; empty if no risks are known
+  JobId family = {};                            // its service or array; invalid: it has none
   // 0: none. The executor enforces it even while the control plane is down.
   std::int64_t time_limit_ms = 0;
   std::int64_t grace_ms = 0;

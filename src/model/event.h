@@ -14,6 +14,7 @@
 #include "model/job.h"
 #include "model/node.h"
 #include "model/origin.h"
+#include "model/pod_risk.h"
 #include "model/price_book.h"
 #include "model/queue_edit.h"
 #include "model/resources.h"
@@ -122,12 +123,14 @@ struct JobSubmitted {
   std::int32_t index = 0;                      // replica or element number
   std::uint32_t generation = 0;                // replicas: the generation of the service that they belong to
   std::vector<std::string> broken_rules = {};  // admission rules that it breaks and that did not refuse it: QUEUE:RULE
+  PodRisks pod_risks = {};                     // of pods that existed; absent: also in events of an older release
   static constexpr auto fields() {
     return field_list(field("job", &JobSubmitted::job), field("spec", &JobSubmitted::spec),
                       field("priority", &JobSubmitted::priority), field("key", &JobSubmitted::key),
                       field("body_hash", &JobSubmitted::body_hash), field("parent", &JobSubmitted::parent),
                       field("index", &JobSubmitted::index), field("generation", &JobSubmitted::generation),
-                      field_if_set("broken_rules", &JobSubmitted::broken_rules));
+                      field_if_set("broken_rules", &JobSubmitted::broken_rules),
+                      field_if_set("pod_risks", &JobSubmitted::pod_risks));
   }
 };
 

@@ -20,6 +20,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/job.h"
+#include "model/pod_risk.h"
 #include "model/resources.h"
 #include "state/queue_state.h"
 
@@ -114,7 +115,6 @@ struct AttemptState {
   bool stopping() const { return stop && stop->keep == 0; }
   // Returns the number of tasks that it started with. Tasks beyond these are scaled-up tasks and can be scaled down.
   std::uint32_t base_tasks() const { return charges.front().tasks; }
-  bool operator==(const AttemptState&) const = default;
   static constexpr auto fields() {
     return field_list(
         field("number", &AttemptState::number), field("started", &AttemptState::started),
@@ -148,7 +148,6 @@ struct AttemptRecord {
   NodeId failed_on = {};     // where its first failing task was; none(): it did not fail, or that was forgotten
   // Returns true if nothing but a failure of its own tasks made it end, of which the first ends the others of a gang.
   bool ended_itself() const { return !cause || cause == StopCause::kTaskFailed; }
-  bool operator==(const AttemptRecord&) const = default;
   static constexpr auto fields() {
     return field_list(
         field("number", &AttemptRecord::number), field("waited_from", &AttemptRecord::waited_from),
@@ -174,7 +173,6 @@ struct Nomination {
   std::uint32_t keep_of(std::size_t victim) const { return keeps.empty() ? 0 : keeps[victim]; }
   // Returns true if the job itself was moved, and starts again at these places.
   bool has_moved() const { return is_move(cause) && victims.empty(); }
-  bool operator==(const Nomination&) const = default;
   static constexpr auto fields() {
     return field_list(field("placements", &Nomination::placements), field("victims", &Nomination::victims),
                       field("cause", &Nomination::cause), field("amounts", &Nomination::amounts),
@@ -189,7 +187,6 @@ struct BackfillReservation {
   Timestamp start;
   Timestamp worked_out;
   Timestamp first_start;  // the start of the first reservation of this wait
-  bool operator==(const BackfillReservation&) const = default;
   static constexpr auto fields() {
     return field_list(
         field("placements", &BackfillReservation::placements), field("start", &BackfillReservation::start),
@@ -234,6 +231,7 @@ struct JobState {
   std::uint32_t lost_nominations = 0;  // nominations withdrawn since its last start
   Timestamp evicts_from;               // it may not preempt or reclaim before then (state/back_off.h)
   bool try_given_back = false;         // once in its life: a node was blamed for one of its failures
+  PodRisks pod_risks;                  // as it was submitted
 
   // Indexes, rebuilt when a checkpoint is loaded.
   std::int32_t open_dependencies = 0;
@@ -281,7 +279,8 @@ struct JobState {
         field("in_line_since", &JobState::in_line_since), field("waited_ms", &JobState::waited_ms),
         field("past_service", &JobState::past_service), field("generation", &JobState::generation),
         field("lost_nominations", &JobState::lost_nominations), field("evicts_from", &JobState::evicts_from),
-        field_if_set("try_given_back", &JobState::try_given_back));
+        field_if_set("try_given_back", &JobState::try_given_back),
+        field_if_set("pod_risks", &JobState::pod_risks));
   }
 };
 

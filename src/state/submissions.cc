@@ -28,6 +28,7 @@ void State::on(const JobSubmitted& event) {
   job.key = event.key;
   job.body_hash = event.body_hash;
   job.spec = event.spec;
+  job.pod_risks = event.pod_risks;
   if (JobState* parent = jobs_.find(event.parent)) {
     job.submitted = parent->submitted;  // children are as old as their service or array
     ++parent->children_alive;

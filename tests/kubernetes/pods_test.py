@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """berth as the scheduler of a real API server: its nodes, pods, gangs and Jobs, each made as a user would make them."""
 import json
+import os
+import re
 import sys
 
 from cluster import Refused, condition, eventually, gpus_of, node_of
@@ -391,6 +393,89 @@ def hostile_pods_harm_nobody(cluster, kubeconfig):
         assert sum(map(gpus_of, fleet.bound())) <= 8
 
 
+def a_pod_that_a_rule_forbids_waits_and_says_why(cluster, kubeconfig):
+    """Each container and field is named; of a rule that is tried only the event of the job tells."""
+    config = {"admission": {"safe": {"use": "baseline", "host_paths": ["/data/*"]},
+                            "strict": {"mode": "dry-run", "use": "restricted"}}}
+    with Fleet(cluster, kubeconfig, config=config) as fleet:
+        fleet.add_nodes(1)
+        bad = fleet.pod("bad", 1, hostPID=True, volumes=[{"name": "etc", "hostPath": {"path": "/etc"}},
+                                                         {"name": "sets", "hostPath": {"path": "/data/sets"}}])
+        bad["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+        bad["spec"]["containers"][0]["env"] = [{"name": "HF_TOKEN", "value": "hf_do-not-tell-this-to-anybody"}]
+        fleet.make(bad, fleet.pod("good", 1, volumes=[{"name": "sets", "hostPath": {"path": "/data/sets"}}]))
+        told = fleet.wait_reason("bad", "container 'main': securityContext.privileged is true; remove it")
+        assert "pod: hostPID is true; remove it" in told and "rule 'safe' of the cluster" in told, told
+        assert "volume 'etc': hostPath '/etc' is not allowed; allowed are /data/*" in told and "'sets'" not in told, told
+        fleet.wait_event("bad", "securityContext.privileged is true")
+        fleet.wait_bound("good", 1)
+        submitted = [event for event in fleet.server.all_events() if event["kind"] == "job-submitted"]
+        assert [event["broken_rules"] for event in submitted] == [[":strict"]], submitted
+        assert "do-not-tell-this" not in json.dumps(fleet.server.all_events())
+        tried = os.path.join(fleet.directory, "rules.yaml")
+        with open(tried, "w") as file:
+            json.dump({"admission": {"root": {"forbid": ["root"]}, "ports": {"forbid": ["host-ports"]}}}, file)
+        said = fleet.berth("policy", "test", tried, code=1)
+        assert "1 would have been refused" in said and "container 'main': securityContext.runAsNonRoot is not true" in said, said
+        said = fleet.berth("policy", "show", "-o", "json")
+        assert "host-namespaces" in json.dumps(json.loads(said)), said
+
+
+def rules_are_written_as_policies_that_the_api_server_keeps(cluster, kubeconfig):
+    """All that a rule can say of a pod compiles there, refuses what berth would refuse, and lets the rest through."""
+    words = ["privileged", "privilege-escalation", "host-namespaces", "host-paths", "host-ports", "added-capabilities",
+             "kept-capabilities", "root", "secret-env", "gpus-without-limits", "requests-below-limits", "required-topology"]
+    rules = {"digests": {"mode": "warn", "digest": True, "images": ["example.com/*"], "max_time": "1h", "checkpoint": True,
+                         "labels": ["team"]},
+             **{f"no-{word}": {"forbid": [word], **({"host_paths": ["/data/*"]} if word == "host-paths" else {})} for word in words}}
+    with Fleet(cluster, kubeconfig, config={"admission": rules}) as fleet:
+        policies = os.path.join(fleet.directory, "policies.yaml")
+        with open(policies, "w") as file:
+            file.write(fleet.berth("policy", "export"))
+        cluster.patch(f"/api/v1/namespaces/{fleet.namespace}", {"metadata": {"labels": {"berth.dev/rules": "cluster"}}})
+        cluster.kubectl("apply", "-f", policies)
+        pods = f"/api/v1/namespaces/{fleet.namespace}/pods?dryRun=All"
+
+        def pod(security=None, container=None, **spec):
+            one = fleet.pod("tried", 1, **spec)
+            one["spec"]["containers"][0].update({
+                "resources": {"limits": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}},
+                "securityContext": {"runAsNonRoot": True, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+                                    **(security or {})}, **(container or {})})
+            return one
+
+        def answer(one):
+            try:
+                cluster.make(pods, one)
+                return ""
+            except Refused as refused:
+                return str(refused)
+
+        def is_refused(rule, one):
+            eventually(lambda: f"rule {rule} refuses it: {answer(one)}", lambda: re.search(rf"rule '{rule}' of the cluster", answer(one)))
+        # The API server tells one of the rules that a pod breaks.
+        bad = {"privileg.*": pod({"privileged": True, "allowPrivilegeEscalation": True}),
+               "privilege-escalation": pod({"allowPrivilegeEscalation": None}), "host-namespaces": pod(hostIPC=True),
+               "host-paths": pod(volumes=[{"name": "etc", "hostPath": {"path": "/etc"}}]),
+               "host-ports": pod(container={"ports": [{"containerPort": 80, "hostPort": 80}]}),
+               "(added|kept)-capabilities": pod({"capabilities": {"add": ["SYS_ADMIN"], "drop": ["ALL"]}}),
+               "kept-capabilities": pod({"capabilities": {"drop": ["NET_RAW"]}}), "root": pod({"runAsUser": 0}),
+               "secret-env": pod(container={"env": [{"name": "HF_TOKEN", "value": "x"}]}),
+               "gpus-without-limits": pod(container={"resources": {"limits": {"cpu": "1", "nvidia.com/gpu": "1"}}}),
+               "requests-below-limits": pod(container={"resources": {"limits": {"cpu": "1", "memory": "1Gi"},
+                                                                     "requests": {"cpu": "500m"}}})}
+        for word, one in bad.items():
+            is_refused("no-" + word, one)
+        good = pod(container={"env": [{"name": "A_TOKEN_FILE", "value": "/run/x"}]},
+                   volumes=[{"name": "d", "hostPath": {"path": "/data/x"}}])
+        assert answer(good) == "", answer(good)
+        compiled = cluster.items("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies")
+        checked = [one.get("status", {}).get("typeChecking", {}) for one in compiled]
+        wrong = [one for one in checked if one.get("expressionWarnings")]
+        assert not wrong, wrong
+        cluster.kubectl("delete", "-f", policies)
+
+
 if __name__ == "__main__":
     sys.exit(main([nodes_appear, a_pod_is_bound_and_runs, a_gang_is_bound_whole_or_not_at_all,
                    a_native_pod_group_is_a_gang_that_grows,
@@ -403,4 +488,5 @@ if __name__ == "__main__":
                    a_namespace_may_go_under_a_running_gang, foreign_pods_leave_less_room,
                    pods_bound_by_others_meanwhile_are_not_counted_twice,
                    a_queue_that_is_not_the_namespace_s_is_refused_by_name, what_is_not_supported_is_refused_by_name,
-                   hostile_pods_harm_nobody], gates=GATES, runtime=RUNTIME))
+                   a_pod_that_a_rule_forbids_waits_and_says_why,
+                   rules_are_written_as_policies_that_the_api_server_keeps, hostile_pods_harm_nobody], gates=GATES, runtime=RUNTIME))

@@ -41,6 +41,12 @@ Result<std::string> queue_of(Service& service, const Request& request, policy::V
   return denial(service, request, verb, {path}, decision);
 }
 
+json::array option_words(const std::vector<ForbiddenOption>& options) {
+  json::array words;
+  for (const ForbiddenOption option : options) words.emplace_back(name_of(option));
+  return words;
+}
+
 void add_rules(json::array& views, const state::QueueState& queue, const std::vector<AdmissionRule>& rules,
                std::string_view from) {
   for (const AdmissionRule& rule : rules)
@@ -48,6 +54,7 @@ void add_rules(json::array& views, const state::QueueState& queue, const std::ve
                                  {"name", rule.name},
                                  {"mode", name_of(rule.mode)},
                                  {"from", from},
+                                 {"forbids", option_words(forbidden_by(rule))},
                                  {"rule", rule_document(rule)}});
 }
 
@@ -93,7 +100,8 @@ json::object trial_view(const RuleTrial& trial) {
     rules.push_back(json::object{{"name", one.rule.name},
                                  {"mode", name_of(one.rule.mode)},
                                  {"jobs", one.jobs},
-                                 {"gpus", from_thousandths(one.gpu_milli)}});
+                                 {"gpus", from_thousandths(one.gpu_milli)},
+                                 {"not_known", one.not_known}});
   json::array jobs;
   for (const RuleTrial::Broken& one : trial.broken())
     jobs.push_back(json::object{{"id", one.job.value()},

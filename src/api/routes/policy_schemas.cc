@@ -35,14 +35,18 @@ Schema rule() {
        {"max_time?", either_text("A time limit is given, and is at most this.", "Such as 7d.", integer("In seconds."))},
        {"checkpoint?", boolean("It saves its work when it is asked to stop.")},
        {"forbid?", words_of<ForbiddenOption>("Options that are not allowed.")},
-       {"labels?", texts("Labels that it carries.")}}));
+       {"labels?", texts("Labels that it carries.")},
+       {"use?", word_of<SecurityStandard>("Forbids the options of this set, too.")},
+       {"host_paths?", texts("Paths of the host that pods may use, or paths that end in /* for all below.")}}));
 }
 
 Schema trial() {
   const Schema count = object("A rule.", {{"name", text("Its name.")},
                                           {"mode", word_of<AdmissionMode>("Its mode.")},
                                           {"jobs", integer("Jobs that break it.")},
-                                          {"gpus", number("Their GPUs.")}});
+                                          {"gpus", number("Their GPUs.")},
+                                          {"not_known", integer("Jobs of pods of which it is not known what the rule "
+                                                                "asks of pods.")}});
   const Schema broken = object("A job that breaks a rule.", {{"id", integer("The job.")},
                                                              {"name", text("Its name.")},
                                                              {"queue", text("Its queue.")},
@@ -68,11 +72,13 @@ void add_policy_schemas(boost::json::object& schemas) {
   schemas["RuleList"] = object(
       "The rules in force at a queue.",
       {{"queue", text("Its path; empty: the root.")},
-       {"items", list("Outermost first.", object("A rule.", {{"queue", text("Where it is set; empty: the root.")},
-                                                             {"name", text("Its name.")},
-                                                             {"mode", word_of<AdmissionMode>("Its mode.")},
-                                                             {"from", word("Who set it.", {"file", "command"})},
-                                                             {"rule", reference("RuleSettings")}}))},
+       {"items", list("Outermost first.",
+                      object("A rule.", {{"queue", text("Where it is set; empty: the root.")},
+                                         {"name", text("Its name.")},
+                                         {"mode", word_of<AdmissionMode>("Its mode.")},
+                                         {"from", word("Who set it.", {"file", "command"})},
+                                         {"forbids", words_of<ForbiddenOption>("All that it forbids, with its set.")},
+                                         {"rule", reference("RuleSettings")}}))},
        {"seq", integer("The event up to which the answer goes.")}});
   schemas["RulesSet"] = object("Rules were set.", {{"queue", text("Where; empty: the root.")},
                                                    {"unchanged", boolean("They were in force already.")}});

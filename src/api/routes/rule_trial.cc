@@ -7,13 +7,14 @@
 namespace berth::api {
 
 RuleTrial::RuleTrial(std::string queue, std::vector<AdmissionRule> rules) : queue_(std::move(queue)) {
-  for (AdmissionRule& rule : rules) counts_.push_back({std::move(rule), 0, 0});
+  for (AdmissionRule& rule : rules) counts_.push_back({std::move(rule)});
 }
 
 bool RuleTrial::breaks(Count& count, const state::JobState& job) {
   const Role as = count.rule.roles.empty() ? Role::kMember : count.rule.roles.front();
   if (!applies(count.rule, job.spec, as)) return false;
-  std::vector<std::string> broken = broken_by(count.rule, job.spec);
+  if (!job.spec.source.cell.empty() && !job.pod_risks && asks_for_risks(count.rule)) ++count.not_known;
+  std::vector<std::string> broken = broken_by(count.rule, job.spec, job.pod_risks);
   if (broken.empty()) return false;
   ++count.jobs;
   count.gpu_milli += gpu_milli_of(job.spec);

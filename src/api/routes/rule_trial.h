@@ -22,6 +22,7 @@ class RuleTrial {
     AdmissionRule rule;
     std::int64_t jobs = 0;  // that break it
     std::int64_t gpu_milli = 0;
+    std::int64_t not_known = 0;  // jobs of pods of which it is not known what they ask for: all but that was tried
   };
   // A job and a rule that it breaks.
   struct Broken {

@@ -45,6 +45,28 @@ TEST_CASE("a trial of rules counts the jobs below its queue that break each of t
   CHECK_EQ(trial.broken()[1].breaks.front(), "gpus: the job asks for 9 GPUs; at most 8 are allowed");
 }
 
+TEST_CASE("a trial of rules says of how many jobs it is not known what their pods asked for") {
+  AdmissionRule safe;
+  safe.name = "safe";
+  safe.use = SecurityStandard::kBaseline;
+  RuleTrial trial("", {safe, at_most("big", 8, AdmissionMode::kEnforce)});
+  state::JobState own = job_in("a", 1);
+  trial.add(own);
+  state::JobState pods = job_in("a", 1);
+  pods.spec.source = {"kubernetes", "k"};
+  trial.add(pods);
+  pods.pod_risks.emplace();
+  trial.add(pods);
+  CHECK_EQ(trial.refused(), 0);
+  pods.pod_risks->push_back({ForbiddenOption::kHostNamespaces, "", "hostPID"});
+  trial.add(pods);
+  CHECK_EQ(trial.looked_at(), 4);
+  CHECK_EQ(trial.refused(), 1);
+  CHECK_EQ(trial.broken().front().breaks.front(), "pod: hostPID is true; remove it");
+  CHECK_EQ(trial.counts()[0].not_known, 1);
+  CHECK_EQ(trial.counts()[1].not_known, 0);
+}
+
 TEST_CASE("a trial of rules counts what it does not list") {
   RuleTrial trial("", {at_most("big", 8, AdmissionMode::kEnforce)});
   for (std::size_t i = 0; i < RuleTrial::kMostListed + 5; ++i) trial.add(job_in("a", 9));

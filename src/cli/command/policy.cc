@@ -1,3 +1,6 @@
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
 #include "cli/command/commands.h"
 #include "cli/command/document_body.h"
 #include "cli/connection.h"
@@ -6,6 +9,7 @@
 #include "cli/printable.h"
 #include "cli/when.h"
 #include "model/document/admission_document.h"
+#include "model/document/admission_policies.h"
 #include "model/document/quantity.h"
 
 namespace berth::cli {
@@ -22,13 +26,14 @@ std::string value_words(const Json& value) {
   return text;
 }
 
-// "images: a/* b/*, digest: yes": the keys of a rule without its mode.
-std::string rule_words(const Json& rule) {
+// "images: a/* b/*, digest: yes": the keys of a rule without its mode. Of a set of options also what it forbids.
+std::string rule_words(const Json& rule, const Json& forbids) {
   std::string text;
   if (const auto* keys = rule.if_object()) {
     for (const auto& [key, value] : *keys) {
       if (key == "mode") continue;
       text += (text.empty() ? "" : ", ") + std::string(key) + ": " + value_words(value);
+      if (key == "use") text += " (" + value_words(forbids) + ")";
     }
   }
   return text;
@@ -47,7 +52,7 @@ Result<int> show_rules(const PolicyOptions& options, Session& session) {
                  {"ASKS", Align::kLeft, true}});
     for (const Json& rule : rules)
       table.add({queue_words(show(rule, "queue")), show(rule, "name"), show(rule, "mode"), show(rule, "from"),
-                 rule_words(at(rule, "rule"))});
+                 rule_words(at(rule, "rule"), at(rule, "forbids"))});
     return table.text(table_width(session, options.show.format));
   });
   return kOk;
@@ -63,6 +68,11 @@ std::string trial_text(const Json& trial, std::size_t width) {
   for (const Json& rule : items(trial, "rules"))
     counts.add({show(rule, "name"), show(rule, "mode"), show(rule, "jobs"), show(rule, "gpus")});
   text += counts.text(width);
+  for (const Json& rule : items(trial, "rules")) {
+    if (const std::string jobs = show(rule, "not_known"); jobs != "0")
+      text += "rule " + printable(show(rule, "name")) + ": of " + jobs +
+              " jobs it is not known what their pods asked for; what the rule asks of pods was not tried on them\n";
+  }
   const auto& broken = items(trial, "broken");
   if (broken.empty()) return text;
   Table jobs({{"JOB", Align::kRight},
@@ -110,10 +120,35 @@ Result<int> test_rules(const PolicyOptions& options, Session& session) {
   return show(*answer, "refused") == "0" ? kOk : kFailed;
 }
 
+// Reads the rules that are in force back from the answer.
+Result<std::vector<document::RuleOfQueue>> rules_in(const Json& answer) {
+  std::vector<document::RuleOfQueue> rules;
+  for (const Json& item : items(answer, "items")) {
+    const Json named = boost::json::object{{"admission", {{show(item, "name"), at(item, "rule")}}}};
+    auto read = document::read_rules(boost::json::serialize(named), "the server's answer");
+    if (!read) return read.error();
+    for (AdmissionRule& rule : *read) rules.push_back({show(item, "queue"), std::move(rule)});
+  }
+  return rules;
+}
+
+// Writes the rules in force at the queue as policies of Kubernetes.
+Result<int> export_rules(const PolicyOptions& options, Session& session) {
+  const auto answer = get(session, "/v1/rules?queue=" + client::encode_segment(options.queue));
+  if (!answer) return answer.error();
+  const auto rules = rules_in(*answer);
+  if (!rules) return rules.error();
+  const auto text = document::policies_of(*rules, show(*answer, "queue"));
+  if (!text) return text.error();
+  session.out << *text;
+  return kOk;
+}
+
 }  // namespace
 
 Result<int> run(const PolicyOptions& options, Session& session) {
   if (options.action == "show") return show_rules(options, session);
+  if (options.action == "export") return export_rules(options, session);
   if (options.file.empty()) return invalid("FILE is missing: berth policy " + options.action + " rules.yaml");
   return options.action == "apply" ? apply_rules(options, session) : test_rules(options, session);
 }

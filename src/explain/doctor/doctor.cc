@@ -237,13 +237,7 @@ class Doctor {
             "All tasks run as the server's own user, and can read each other's files.",
             "run the server as root with --task-uid-range, or trust_domain_isolation: node of the pool");
     trust_domains();
-    const bool has_rules = !state_.config().admission.empty() ||
-                           std::any_of(state_.queues().begin(), state_.queues().end(), [](const QueueState& queue) {
-                             return !queue.removed && !(queue.admission.empty() && queue.own_admission.empty());
-                           });
-    judge(kArea, "admission-rules", has_rules, CheckResult::kMissing,
-          "Rules refuse jobs that are not as they should be.", "No admission rule is set.",
-          "berth policy apply FILE, or admission: in the configuration (docs/admission.md)");
+    admission_rules();
     secrets_in_env();
     say(kArea, "network-policies", CheckResult::kUnseen,
         "berth neither writes nor sees what keeps the tenants' networks apart.",
@@ -303,6 +297,28 @@ class Doctor {
           counted(domains.size(), "trust domain") + " share nodes, though no GPU, in " + counted(open.size(), "pool") +
               ": " + named({open.begin(), open.end()}) + ".",
           "trust_domain_isolation: node of the pool, if they must not");
+  }
+
+  // A rule that warns or is tried keeps nothing out.
+  void admission_rules() {
+    std::size_t rules = 0;
+    std::size_t enforced = 0;
+    for (const QueueState& queue : state_.queues()) {
+      if (queue.removed) continue;
+      for (const auto* list : {&queue.admission, &queue.own_admission}) {
+        rules += list->size();
+        enforced += static_cast<std::size_t>(std::count_if(list->begin(), list->end(), [](const AdmissionRule& rule) {
+          return rule.mode == AdmissionMode::kEnforce;
+        }));
+      }
+    }
+    judge(CheckArea::kSecurity, "admission-rules", enforced > 0, CheckResult::kMissing,
+          "Rules refuse jobs that are not as they should be.",
+          rules == 0 ? "No admission rule is set."
+                     : "No admission rule is enforced: " +
+                           counted(rules, "rule warns or is tried", "rules warn or are tried") + ".",
+          rules == 0 ? "berth policy apply FILE, or admission: in the configuration (docs/admission.md)"
+                     : "berth policy test FILE, then mode: enforce (docs/admission.md)");
   }
 
   void secrets_in_env() {

@@ -31,6 +31,8 @@ AdmissionRule read_rule(const Entry& entry, const Value& body) {
       {"checkpoint", [&](const Value& v) { rule.checkpoint = v.boolean(); }},
       {"forbid", [&](const Value& v) { rule.forbid = read_words<ForbiddenOption>(v); }},
       {"labels", [&](const Value& v) { rule.labels = v.strings(); }},
+      {"use", [&](const Value& v) { rule.use = v.word<SecurityStandard>(); }},
+      {"host_paths", [&](const Value& v) { rule.host_paths = v.strings(); }},
   });
   return rule;
 }
@@ -73,6 +75,8 @@ Node rule_node(const AdmissionRule& rule) {
   if (rule.checkpoint) map.set("checkpoint", plain_node("true"));
   if (!rule.forbid.empty()) map.set("forbid", words_node(rule.forbid));
   if (!rule.labels.empty()) map.set("labels", texts_node(rule.labels));
+  if (rule.use) map.set("use", string_node(name_of(*rule.use)));
+  if (!rule.host_paths.empty()) map.set("host_paths", texts_node(rule.host_paths));
   return map;
 }
 

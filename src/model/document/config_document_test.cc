@@ -275,8 +275,7 @@ TEST_CASE("a bad configuration is refused with its place, its path and what woul
        "cluster.yaml:1:40: queues.a.admission.r.max_time: 0 is no time; give one such as 7d, or leave it out"},
       {"queues: {a: {}}\nadmission: {r: {}}\n",
        "cluster.yaml:2:13: admission: rule 'r': it asks for nothing; give images, digest, max_gpus, max_time, "
-       "checkpoint, "
-       "forbid or labels"},
+       "checkpoint, forbid, use, host_paths or labels"},
       {"queues: {a: {use_or_lose: 7d}}\n", "cluster.yaml:1:14: queues.a: 'use_or_lose' is now 'guarantee_decay'"},
       {"queues: {a: {apart: node}}\n",  // trust_domain_isolation is a key of pools
        "cluster.yaml:1:14: queues.a: there is no key 'apart'; known are guaranteed, max, lending_limit, moved_from, "
@@ -491,6 +490,27 @@ TEST_CASE("a difference names what changes, comes and goes") {
                                      });
 }
 
+TEST_CASE("each word of an admission rule is written as it is read") {
+  std::string words;
+  for (const std::string_view word : EnumNames<ForbiddenOption>::kNames)
+    words += (words.empty() ? "" : ", ") + std::string(word);
+  const std::string text = "admission:\n  a: {mode: dry-run, forbid: [" + words +
+                           "], use: restricted, host_paths: [/data/*, /scratch]}\n  b: {use: baseline}\n";
+  const auto rules = read_rules(text, "r.yaml");
+  REQUIRE(rules.has_value());
+  CHECK_EQ(rules->front().forbid.size(), EnumNames<ForbiddenOption>::kNames.size());
+  CHECK_EQ(rules->front().use, std::optional(SecurityStandard::kRestricted));
+  CHECK_EQ(rules->front().host_paths, std::vector<std::string>{"/data/*", "/scratch"});
+  CHECK_EQ(rules->back().use, std::optional(SecurityStandard::kBaseline));
+  ClusterConfig config = *read_config("queues: {a: {}}\n", "c.yaml");
+  config.admission = *rules;
+  config.queues[0].admission = *rules;
+  const auto again = read_config(config_to_yaml(config), "c.yaml");
+  REQUIRE(again.has_value());
+  CHECK(again->admission == *rules);
+  CHECK(again->queues[0].admission == *rules);
+}
+
 TEST_CASE("a file of admission rules is read as a whole, or refused with the place of what is wrong") {
   const auto rules = read_rules("admission:\n  a: {digest: true, mode: warn}\n  b: {max_time: 2h}\n", "r.yaml");
   REQUIRE(rules.has_value());
@@ -501,8 +521,17 @@ TEST_CASE("a file of admission rules is read as a whole, or refused with the pla
       {"admision: {}\n", "r.yaml:1:1: there is no key 'admision'; did you mean 'admission'?"},
       {"admission: []\n", "r.yaml:1:12: admission: this is a list; give a map (key: value)"},
       {"admission:\n  a: {digest: true}\n  b: {}\n",
-       "r.yaml:3:3: rule 'b': it asks for nothing; give images, digest, max_gpus, max_time, checkpoint, forbid or "
-       "labels"}};
+       "r.yaml:3:3: rule 'b': it asks for nothing; give images, digest, max_gpus, max_time, checkpoint, forbid, "
+       "use, host_paths or labels"},
+      {"admission:\n  a: {use: strict}\n", "r.yaml:2:12: admission.a.use: 'strict' is none of baseline, restricted"},
+      {"admission:\n  a: {forbid: [priviliged]}\n",
+       "r.yaml:2:16: admission.a.forbid[0]: 'priviliged' is none of exclusive, required-topology, no-image, "
+       "privileged, "
+       "privilege-escalation, host-namespaces, host-paths, host-ports, added-capabilities, kept-capabilities, root, "
+       "secret-env, gpus-without-limits, requests-below-limits; did you mean 'privileged'?"},
+      {"admission:\n  a: {host_paths: [data]}\n",
+       "r.yaml:2:3: rule 'a': host_paths: 'data' is neither a path nor one that ends in /*; write it as /data or "
+       "/data/*, with no . or .. in it"}};
   for (const auto& [text, message] : refused) {
     const auto answer = read_rules(text, "r.yaml");
     REQUIRE_FALSE(answer.has_value());

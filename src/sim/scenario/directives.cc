@@ -33,7 +33,7 @@ constexpr auto kDirectives = std::to_array<Directive>({
          "ports near "
          "away likes dislikes group-within also also-pool also-selects also-rules also-tolerates "
          "max-unavailable elements latency-objective "
-         "at-once runs exit fails saves leaves"},
+         "at-once runs exit fails saves leaves risks"},
     {.verb = "cancel", .names = "NAME", .fewest = 1, .most = 1},
     {.verb = "hold", .names = "NAME", .fewest = 1, .most = 1},
     {.verb = "release", .names = "NAME", .fewest = 1, .most = 1},
@@ -88,6 +88,11 @@ constexpr auto kClusterLines = std::to_array<Directive>({
      .most = 1,
      .flags = "burst",
      .options = "queues classes trust-domain-isolation gpu-levels"},
+    {.verb = "rule",
+     .names = "NAME",
+     .fewest = 1,
+     .most = 1,
+     .options = "queue mode classes forbid use host-paths max-gpus images"},
     {.verb = "topology", .names = "LEVELS...", .fewest = 1, .most = kAny},
     {.verb = "priority", .names = "CLASS", .fewest = 1, .most = 1, .flags = "default", .options = "value"},
     {.verb = "scheduling",

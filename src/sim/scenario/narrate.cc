@@ -193,6 +193,10 @@ void Stage::tell(const EventRecord& record, const state::State& durable) {
   } else if (const auto* cordoned = std::get_if<NodeCordoned>(&event); cordoned != nullptr && !cordoned->why.empty()) {
     line("node " + durable.node(cordoned->node).spec.name +
          (cordoned->cordoned ? " is cordoned: " : " is uncordoned: ") + cordoned->why);
+  } else if (const auto* job = std::get_if<JobSubmitted>(&event); job != nullptr && !job->broken_rules.empty()) {
+    std::string rules;
+    for (const std::string& rule : job->broken_rules) rules += (rules.empty() ? "" : ", ") + rule;
+    line(name(job->job) + " is accepted, and breaks the rules that are not enforced: " + rules);
   } else if (const auto* e2 = std::get_if<NodeRegistered>(&event)) {
     line("node " + e2->spec.name + (e2->lease == 1 ? " joins" : " is back") +
          (e2->renamed_from.empty() ? "" : " (it was " + e2->renamed_from + ")") + failed_text(e2->spec) +

@@ -168,9 +168,46 @@ Result<void> read_scheduling(const Line& line, SchedulingConfig& rules) {
   return read_option(line, "preempt", parse_on_off, rules.preempt);
 }
 
+// Reads a list of words that name values of an enumeration.
+template <class Enum>
+Result<void> read_enums(const Line& line, const char* key, std::vector<Enum>& into) {
+  const std::string* words = line.option(key);
+  if (words == nullptr) return {};
+  for (const std::string& word : split(*words, ',')) {
+    const auto known = enum_from_name<Enum>(word);
+    if (!known) return invalid(std::string(key) + ": " + none_of(word, EnumNames<Enum>::kNames));
+    into.push_back(*known);
+  }
+  return {};
+}
+
+Result<void> read_rule(const Line& line, ClusterConfig& config) {
+  AdmissionRule rule;
+  rule.name = line.names.front();
+  if (auto ok = read_enum(line, "mode", rule.mode); !ok) return ok;
+  if (auto ok = read_enums(line, "classes", rule.classes); !ok) return ok;
+  if (auto ok = read_enums(line, "forbid", rule.forbid); !ok) return ok;
+  if (line.option("use") != nullptr) {
+    if (auto ok = read_enum(line, "use", rule.use.emplace()); !ok) return ok;
+  }
+  if (auto ok = read_option(line, "host-paths", parse_list, rule.host_paths); !ok) return ok;
+  if (auto ok = read_option(line, "images", parse_list, rule.images); !ok) return ok;
+  if (line.option("max-gpus") != nullptr) {
+    if (auto ok = read_option(line, "max-gpus", parse_milli, rule.max_gpu_milli.emplace()); !ok) return ok;
+  }
+  const std::string* path = line.option("queue");
+  const auto queue = std::find_if(config.queues.begin(), config.queues.end(),
+                                  [&](const QueueConfig& one) { return path != nullptr && one.path == *path; });
+  if (path != nullptr && queue == config.queues.end())
+    return invalid("queue: no line above makes a queue " + shown(*path));
+  (path == nullptr ? config.admission : queue->admission).push_back(std::move(rule));
+  return {};
+}
+
 Result<void> read_config_line(const Line& line, ClusterConfig& config) {
   if (line.verb == "queue") return read_queue(line, config);
   if (line.verb == "pool") return read_pool(line, config);
+  if (line.verb == "rule") return read_rule(line, config);
   if (line.verb == "scheduling") return read_scheduling(line, config.scheduling);
   if (line.verb == "topology") {
     config.topology_levels = line.names;

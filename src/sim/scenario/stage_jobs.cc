@@ -223,6 +223,23 @@ Result<void> check_behaviour(const Line& line) {
   return {};
 }
 
+// Reads OPTION, OPTION:WHERE or OPTION:WHERE:WHAT of a list, as the risks of pods are kept; `none`: there are none.
+Result<void> read_risks(const Line& line, SubmitJob& command) {
+  const std::string* text = line.option("risks");
+  if (text == nullptr) return {};
+  command.spec.source = {"pods", command.spec.name};
+  auto& risks = command.pod_risks.emplace();
+  if (*text == "none") return {};
+  for (const std::string& one : split(*text, ',')) {
+    const std::vector<std::string> parts = split(one, ':');
+    const auto option = enum_from_name<ForbiddenOption>(parts.front());
+    if (!option) return invalid("risks: " + none_of(parts.front(), EnumNames<ForbiddenOption>::kNames));
+    if (parts.size() > 3) return invalid("risks: " + shown(one) + " is none; write OPTION:WHERE:WHAT");
+    risks.push_back({*option, parts.size() > 1 ? parts[1] : "", parts.size() > 2 ? parts[2] : ""});
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Stage::Behaviour> Stage::read_behaviour(const Line& line) {
@@ -268,11 +285,13 @@ Stage::Done Stage::submit(const Line& line) {
   const auto behaviour = read_behaviour(line);
   if (!behaviour) return behaviour.error();
   const std::string* key = line.option("key");
+  SubmitJob command{*spec, key == nullptr ? "" : *key};
+  if (auto ok = read_risks(line, command); !ok) return ok;
   const auto known = behaviours_.find(spec->name);
   const auto before = known == behaviours_.end() ? std::nullopt : std::optional(known->second);
   behaviours_.insert_or_assign(spec->name, *behaviour);
   submitting_ = spec->name;
-  world_.send(SubmitJob{*spec, key == nullptr ? "" : *key});
+  world_.send(std::move(command));
   world_.reconcile();
   if (!std::exchange(submitting_, {}).empty()) {
     behaviours_.erase(spec->name);

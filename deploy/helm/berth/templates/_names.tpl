@@ -144,6 +144,9 @@ cluster.yaml: |
 {{ toYaml .Values.config | indent 2 }}
 {{- else }}
   cluster: kubernetes
+  # What pods may not ask for: nothing is refused yet. `berth policy test` says what would be; then mode: enforce.
+  admission:
+    pod-security: {use: baseline, mode: dry-run}
   queues:
     team-a: {guaranteed: {gpus: 8}}
     team-b: {guaranteed: {gpus: 8}}
