@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "kube/json_reading.h"
+#include "kube/node_rule.h"
 #include "model/issued_name.h"
 
 namespace berth::kube {
