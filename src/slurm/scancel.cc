@@ -108,12 +108,24 @@ Result<cli::Json> end_or_signal(Shell& shell, std::int64_t id, int signal) {
       shell.session.server.post(path + "/signal", boost::json::serialize(boost::json::object{{"signal", signal}})));
 }
 
+constexpr std::string_view kEndsWithArray = "elements that have not begun are ended with their array alone";
+
 // An array whose number is given without an element goes as a whole.
 struct Target {
   std::int64_t id = 0;
   std::string shown;
   std::string note;  // why it cannot be ended by itself
 };
+
+// True if ending the row's job would end more than what was chosen: the job of elements that wait is their whole array.
+bool ends_more(const CommandWords& words, const Cancel& cancel, const JobRow& row) {
+  if (!row.is_set) return false;
+  const bool asks_element = std::any_of(cancel.numbers.begin(), cancel.numbers.end(), [&](const JobNumber& number) {
+    return number.element && is_meant(row, number);
+  });
+  const bool some_run = cli::integer(cli::at(row.job, "children"), "running") > 0;
+  return asks_element || (some_run && (!cancel.state.empty() || words.has("interactive")));
+}
 
 std::vector<Target> targets_of(const Cancel& cancel, const std::vector<JobRow>& rows) {
   std::vector<Target> targets;
@@ -131,7 +143,7 @@ std::vector<Target> targets_of(const Cancel& cancel, const std::vector<JobRow>& 
     if (row == rows.end()) {
       add({0, shown, ""});
     } else if (row->is_set || row->id == row->array) {
-      add({0, shown, "an element that has not begun is ended with its array alone"});
+      add({0, shown, std::string(kEndsWithArray) + ": scancel " + std::to_string(number.id)});
     } else {
       add({row->id, shown, ""});
     }
@@ -188,6 +200,10 @@ int run_scancel(Shell& shell, const std::vector<std::string>& given) {
         cancel.numbers.empty() || std::any_of(cancel.numbers.begin(), cancel.numbers.end(),
                                               [&](const JobNumber& number) { return is_meant(row, number); });
     if (!numbered || !is_chosen(words, cancel, row, me)) continue;
+    if (ends_more(words, cancel, row)) {
+      targets.push_back({0, row.number(), std::string(kEndsWithArray) + ": scancel " + std::to_string(row.array)});
+      continue;
+    }
     if (words.has("interactive") && !agrees(shell, row)) continue;
     targets.push_back({row.id, row.number(), ""});
   }

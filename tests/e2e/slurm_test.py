@@ -94,6 +94,37 @@ def an_array_has_the_numbers_of_its_elements(slurm):
     assert refused.returncode == 1 and refused.stderr.endswith("Invalid job array specification\n"), refused
 
 
+def begin_array(slurm, words, running):
+    """An array of which `running` elements run and others wait."""
+    job = taken(slurm.run("sbatch", *words, "--wrap", "trap '' USR1; touch began-$SLURM_ARRAY_JOB_ID-$SLURM_ARRAY_TASK_ID; sleep 300"))
+    eventually("the elements run", lambda: all(os.path.exists(os.path.join(slurm.home, f"began-{job}-{one}")) for one in running))
+    return job
+
+
+def shown_elements(slurm):
+    return sorted(slurm.run("squeue", "-h", "-o", "%i %t").stdout.splitlines())
+
+
+@check
+def no_choice_of_a_part_of_an_array_ends_all_of_it(slurm):
+    """Elements that have not begun have no job of their own, so each of these would end the elements that run, too."""
+    job = begin_array(slurm, ["-a", "0-3%1", "-J", "part"], [0])
+    before = [f"{job}_0 R", f"{job}_[1-3%1] PD"]
+    for words in (["-u", "alice", f"{job}_3"], ["--me", f"{job}_3"], [f"{job}_3"], ["-t", "PENDING", "-u", "alice"], ["-t", "PD", str(job)]):
+        ran = slurm.run("scancel", *words)
+        assert ran.returncode == 1 and f"ended with their array alone: scancel {job}" in ran.stderr, (words, ran)
+        assert shown_elements(slurm) == before, words
+    for words in (["-i", f"{job}_3"], ["-i", str(job)]):
+        ran = slurm.run("scancel", *words, text="n\nn\n")
+        assert ran.returncode == 1 and f"ended with their array alone: scancel {job}" in ran.stderr, (words, ran)
+        assert shown_elements(slurm) == before, words
+    assert slurm.run("scancel", "-u", "alice", "-n", "part").returncode == 0
+    slurm.server.wait_phase(job, "finished")
+    waiting = taken(slurm.run("sbatch", "-H", "-a", "0-3", "--wrap", "true"))
+    assert slurm.run("scancel", "-t", "PENDING", "-u", "alice").returncode == 0, "none of it runs: all of it is chosen"
+    slurm.server.wait_phase(waiting, "finished")
+
+
 @check
 def no_option_is_silent(slurm):
     """Of each tool one option that is warned of and one that is refused; parser_test has all of them."""
