@@ -79,6 +79,15 @@ TEST_CASE("the elements of an array are a set of numbers in order") {
   }
 }
 
+TEST_CASE("a long list of elements is kept as ranges") {
+  std::string text = "0";
+  for (int i = 1; i < 200; ++i) text += "," + std::to_string(i);
+  const auto spec = parse_array(text);
+  REQUIRE(spec);
+  CHECK(spec->text() == "0-199");
+  CHECK(spec->count() == 200);
+}
+
 TEST_CASE("sets of elements are written as Slurm writes them") {
   CHECK(element_set({1, 3, 5, 9}) == "1,3,5,9");
   CHECK(element_set({3, 6, 9}) == "3,6,9");
@@ -107,6 +116,15 @@ TEST_CASE("format strings by name have twenty letters unless they say otherwise"
   CHECK(printed(parse_names("id,state:5", find)) == "1234                runni\n");
   CHECK(printed(parse_names("id:.6,state: ", find)) == "  1234running \n");
   CHECK(parse_names("id ,state", find).unknown == std::vector<std::string>{"id "});
+}
+
+TEST_CASE("what a tenant typed cannot command a terminal or begin a line of its own") {
+  const RowFormat format = parse_letters("%i|%.4T", two_letters);
+  const auto shown = [&](const char* text) { return row_line(format, [&](std::size_t) { return std::string(text); }); };
+  CHECK(shown("a\n7 root") == "a\\n7 root|a\\n7\n");
+  CHECK(shown("\x1b[2J") == "\\x1b[2J|\\x1b\n");
+  CHECK(shown("\u009b\u202e") == "\\x9b\\u202e|\\x9b\n");
+  CHECK(shown("abc\u00e9") == "abc\u00e9| abc\n");  // not through a character
 }
 
 TEST_CASE("names of nodes are folded") {

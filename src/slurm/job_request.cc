@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "slurm/job_rows.h"
 #include "slurm/time_forms.h"
 
 namespace berth::slurm {
@@ -164,7 +165,7 @@ Fault read_dependency(const std::string& value, JobRequest& request) {
       const std::string& job = words[i];
       if (job.find('+') != std::string::npos)
         return refused(problem, "--dependency=" + part + ": a time after the start is not held");
-      if (job.empty() || job.find_first_not_of("0123456789_") != std::string::npos) return refused(problem);
+      if (!job_number(job)) return refused(problem);
       request.dependencies.push_back({bare ? "afterany" : key, job});
     }
   }
@@ -266,8 +267,11 @@ Fault read_open_mode(const Given& given, JobRequest& request, Timestamp) {
 
 Fault read_array(const Given& given, JobRequest& request, Timestamp) {
   request.array = parse_array(given.value);
-  if (request.array) return std::nullopt;
-  return refused("Invalid job array specification");
+  if (!request.array) return refused("Invalid job array specification");
+  if (request.array->text().size() <= kLongestArrayText) return std::nullopt;
+  return refused("Invalid job array specification", "--array: the list has more than " +
+                                                        std::to_string(kLongestArrayText) +
+                                                        " characters; give ranges (1-99, 1-99:2) or several arrays");
 }
 
 Fault read_node_names(const Given& given, JobRequest& request, Timestamp) {

@@ -53,15 +53,20 @@ export SLURM_ARRAY_TASK_ID SLURM_ARRAY_JOB_ID
 )";
 }
 
+// Files are emptied first and then written at their end, so that two streams, or elements, of one file keep what the
+// other wrote.
 std::string files(const JobRequest& request, bool batch) {
-  const std::string mark = request.append ? ">>" : ">";
   std::string text;
   if (!request.input.empty() && batch) text += "exec <" + file_word(request, request.input) + " || exit 1\n";
   std::string output = request.output;
   if (output.empty() && batch) output = request.array ? "slurm-%A_%a.out" : "slurm-%j.out";
-  if (!request.error.empty()) text += "exec 2" + mark + file_word(request, request.error) + " || exit 1\n";
+  for (const std::string& pattern : {request.error, output}) {
+    const std::string word = file_word(request, pattern);
+    if (!pattern.empty() && !request.append) text += "[ ! -f " + word + " ] || : >" + word + " || exit 1\n";
+  }
+  if (!request.error.empty()) text += "exec 2>>" + file_word(request, request.error) + " || exit 1\n";
   if (!output.empty())
-    text += "exec " + mark + file_word(request, output) + (request.error.empty() ? " 2>&1" : "") + " || exit 1\n";
+    text += "exec >>" + file_word(request, output) + (request.error.empty() ? " 2>&1" : "") + " || exit 1\n";
   return text;
 }
 

@@ -60,6 +60,20 @@ TEST_CASE("mistakes have Slurm's words and exit codes") {
   CHECK(bad({"--container-mounts=/data:/data"}).hint.starts_with("--container-mounts=/data:/data is not held"));
 }
 
+TEST_CASE("an array whose numbers could not be kept is refused") {
+  std::string scattered = "0";
+  for (int i = 1; i < 100; ++i) scattered += "," + std::to_string(i * i);
+  const Complaint complaint = bad({"--array=" + scattered});
+  CHECK(complaint.refusal == "Invalid job array specification");
+  CHECK(complaint.hint.starts_with("--array: the list has more than 253 characters; give ranges"));
+}
+
+TEST_CASE("a dependency on a number that no job has is refused") {
+  CHECK(bad({"-d", "afterok:99999999999999999999"}).refusal == "Job dependency problem");
+  CHECK(bad({"-d", "afterok:7_"}).refusal == "Job dependency problem");
+  CHECK(good({"-d", "afterok:999999999999999999"}).dependencies.front().job == "999999999999999999");
+}
+
 TEST_CASE("signals, dependencies and mounts are read") {
   const JobRequest request =
       good({"--signal=B:USR1@120", "-d", "afterok:1:2,after:3_4", "--container-mounts=data:/d:ro"});

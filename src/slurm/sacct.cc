@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "cli/printable.h"
 #include "slurm/job_rows.h"
 #include "slurm/job_words.h"
 #include "slurm/row_format.h"
@@ -179,7 +180,7 @@ std::optional<Fields> fields_in(Shell& shell, const std::string& text) {
 // Cut with a plus at its end, as sacct does.
 std::string cut(const std::string& text, int width) {
   const auto room = static_cast<std::size_t>(std::abs(width));
-  const std::string shown = text.size() > room ? text.substr(0, room - 1) + "+" : text;
+  const std::string shown = text.size() > room ? cut_to(text, room - 1) + "+" : text;
   const std::string blanks(room - shown.size(), ' ');
   return width < 0 ? shown + blanks : blanks + shown;
 }
@@ -194,7 +195,7 @@ struct Layout {
                    const std::function<std::string(const AccountField&)>& text_of) const {
     std::string text;
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      std::string value = text_of(*fields[i].field);
+      std::string value = cli::printable(text_of(*fields[i].field));
       if (titles && !bars) value = value.substr(0, static_cast<std::size_t>(std::abs(fields[i].width)));
       text += bars ? value + (bar_at_end || i + 1 < fields.size() ? bar : "") : cut(value, fields[i].width) + " ";
     }

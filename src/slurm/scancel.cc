@@ -6,6 +6,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "cli/printable.h"
 #include "slurm/job_rows.h"
 #include "slurm/shell.h"
 
@@ -95,15 +96,15 @@ bool is_chosen(const CommandWords& words, const Cancel& cancel, const JobRow& ro
 }
 
 bool agrees(Shell& shell, const JobRow& row) {
-  shell.out() << "Cancel job_id=" << row.number() << " name=" << row.text("name") << " partition=" << row.partition()
-              << " [y/n]? " << std::flush;
+  shell.out() << "Cancel job_id=" << row.number() << " name=" << cli::printable(row.text("name"))
+              << " partition=" << row.partition() << " [y/n]? " << std::flush;
   std::string answer;
   return std::getline(std::cin, answer) && (answer.starts_with('y') || answer.starts_with('Y'));
 }
 
 Result<cli::Json> end_or_signal(Shell& shell, std::int64_t id, int signal) {
   const std::string path = "/v1/jobs/" + std::to_string(id);
-  if (signal == SIGKILL || signal == SIGTERM) return cli::answer_of(shell.session.server.del(path));
+  if (signal == SIGKILL) return cli::answer_of(shell.session.server.del(path));
   return cli::answer_of(
       shell.session.server.post(path + "/signal", boost::json::serialize(boost::json::object{{"signal", signal}})));
 }
@@ -127,6 +128,13 @@ bool ends_more(const CommandWords& words, const Cancel& cancel, const JobRow& ro
   return asks_element || (some_run && (!cancel.state.empty() || words.has("interactive")));
 }
 
+// Adds the elements of the array that run: a signal is for processes, and the array itself has none.
+void add_running_elements(std::int64_t array, const std::vector<JobRow>& rows, std::vector<Target>& targets) {
+  for (const JobRow& row : rows) {
+    if (row.array == array && !row.is_set) targets.push_back({row.id, row.number(), ""});
+  }
+}
+
 std::vector<Target> targets_of(const Cancel& cancel, const std::vector<JobRow>& rows) {
   std::vector<Target> targets;
   const auto add = [&](Target target) {
@@ -135,7 +143,10 @@ std::vector<Target> targets_of(const Cancel& cancel, const std::vector<JobRow>& 
   };
   for (const JobNumber& number : cancel.numbers) {
     if (!number.element) {
-      add({number.id, std::to_string(number.id), ""});
+      std::vector<Target> elements;
+      if (cancel.signal != SIGKILL) add_running_elements(number.id, rows, elements);
+      for (const Target& element : elements) add(element);
+      if (elements.empty()) add({number.id, std::to_string(number.id), ""});
       continue;
     }
     const std::string shown = std::to_string(number.id) + "_" + std::to_string(*number.element);
@@ -180,7 +191,7 @@ int run_scancel(Shell& shell, const std::vector<std::string>& given) {
   const CommandWords& words = begun.words;
   Cancel cancel;
   if (const auto code = read_cancel(shell, words, cancel)) return *code;
-  const bool plain_numbers = !cancel.by_choice && !words.has("interactive") &&
+  const bool plain_numbers = !cancel.by_choice && !words.has("interactive") && cancel.signal == SIGKILL &&
                              std::all_of(cancel.numbers.begin(), cancel.numbers.end(),
                                          [](const JobNumber& number) { return !number.element; });
   if (plain_numbers) return cancel_targets(shell, words, cancel, targets_of(cancel, {}));
@@ -200,6 +211,7 @@ int run_scancel(Shell& shell, const std::vector<std::string>& given) {
         cancel.numbers.empty() || std::any_of(cancel.numbers.begin(), cancel.numbers.end(),
                                               [&](const JobNumber& number) { return is_meant(row, number); });
     if (!numbered || !is_chosen(words, cancel, row, me)) continue;
+    if (row.is_set && cancel.signal != SIGKILL) continue;  // has no process
     if (ends_more(words, cancel, row)) {
       targets.push_back({0, row.number(), std::string(kEndsWithArray) + ": scancel " + std::to_string(row.array)});
       continue;

@@ -2,6 +2,7 @@
 #include <boost/json/serialize.hpp>
 #include <charconv>
 
+#include "cli/printable.h"
 #include "slurm/job_rows.h"
 #include "slurm/job_words.h"
 #include "slurm/row_format.h"
@@ -87,7 +88,9 @@ std::vector<std::string> job_lines(const JobRow& row) {
 
 std::string job_text(const JobRow& row, bool one_line) {
   std::string text;
-  for (const std::string& line : job_lines(row)) text += (text.empty() ? "" : one_line ? " " : "\n   ") + line;
+  for (const std::string& line : job_lines(row)) {
+    text += (text.empty() ? "" : one_line ? " " : "\n   ") + cli::printable(line);
+  }
   return text + (one_line ? "\n" : "\n   \n\n");
 }
 

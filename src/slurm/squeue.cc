@@ -210,9 +210,9 @@ std::optional<char> sort_rows(std::vector<JobRow>& rows, const std::string& orde
     for (auto letter = letters.rbegin(); letter != letters.rend(); ++letter) {
       const bool by_number = *letter == 'i' || *letter == 'A';
       const bool by_priority = *letter == 'p' || *letter == 'Q';
-      const std::size_t field = field_of_letter(*letter);
+      const std::size_t field = field_of_letter(*letter == 'U' ? 'u' : *letter);  // U: a user's number, not known here
       if (field == std::string::npos && !by_priority)
-        return letters[letters.find_first_not_of("iAaBbCcDdEeFfghjKkLlMmNnoPpQqRrSTtUuVvWwxyZ")];
+        return *letter;
       std::stable_sort(rows.begin(), rows.end(), [&](const JobRow& a, const JobRow& b) {
         const JobRow& left = down ? b : a;
         const JobRow& right = down ? a : b;

@@ -19,7 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kLongestLabel = 253;
+constexpr std::size_t kLongestLabel = kLongestArrayText;
 constexpr std::chrono::milliseconds kPause{200};
 
 bool stays_here(std::string_view name) {

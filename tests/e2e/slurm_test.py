@@ -126,6 +126,60 @@ def no_choice_of_a_part_of_an_array_ends_all_of_it(slurm):
 
 
 @check
+def a_signal_goes_to_what_runs_and_ends_no_job(slurm):
+    """Only KILL cancels; TERM is for a script that catches it."""
+    job = taken(slurm.run("sbatch", "-t", "10", "-o", "term.out", "--wrap",
+                          'trap "echo caught; exit 5" TERM; echo ready; while :; do sleep 0.1; done'))
+    path = os.path.join(slurm.home, "term.out")
+    eventually("the script is ready", lambda: os.path.exists(path) and "ready" in open(path).read())
+    assert slurm.run("scancel", "-s", "TERM", str(job)).returncode == 0
+    slurm.server.wait_phase(job, "finished")
+    seen = slurm.server.job(job)
+    said = open(path).read().splitlines()
+    assert said[0] == "ready" and said[-1] == "caught" and seen["outcome"] == "failed" and seen["code"] == 5, (said, seen["outcome"])
+    array = begin_array(slurm, ["-a", "0-3%2"], [0, 1])
+    for words in ([str(array)], ["-u", "alice"]):
+        assert (slurm.run("scancel", "-s", "USR1", *words).returncode, slurm.run("scancel", "-s", "CONT", *words).stderr) == (0, ""), words
+    assert shown_elements(slurm) == [f"{array}_0 R", f"{array}_1 R", f"{array}_[2-3%2] PD"]
+    assert slurm.run("scancel", "-s", "TERM", str(array)).returncode == 0
+    for one in (2, 3):
+        eventually("the others begin", lambda number=one: os.path.exists(os.path.join(slurm.home, f"began-{array}-{number}")))
+    assert slurm.run("scancel", str(array)).returncode == 0
+    slurm.server.wait_phase(array, "finished")
+
+
+@check
+def what_a_job_is_called_cannot_forge_a_line_or_command_a_terminal(slurm):
+    typed = "x\n7 \x9b2J \u202e\x1b[31m"
+    job = taken(slurm.run("sbatch", "-H", "--comment", typed, "--wrap", "true"))
+    for words in (["squeue", "-h", "-o", "%k"], ["sacct", "-j", str(job), "-X", "-n", "-P", "-o", "comment"],
+                  ["scontrol", "show", "job", str(job)], ["scontrol", "-o", "show", "job", str(job)]):
+        ran = slurm.run(*words)
+        assert "x\\n7 \\x9b2J \\u202e\\x1b[31m" in ran.stdout and not re.search("[\x1b\x9b\u202e]", ran.stdout), (words, ran)
+    assert "\n   Comment=x\\n7 \\x9b2J \\u202e\\x1b[31m \n" in slurm.run("scontrol", "show", "job", str(job)).stdout
+    assert slurm.run("scancel", str(job)).returncode == 0
+
+
+@check
+def streams_and_elements_of_one_file_keep_what_the_other_wrote(slurm):
+    said = slurm.run("sbatch", "-W", "-o", "one.log", "-e", "one.log", "--wrap", "echo out; echo a longer line on stderr >&2; echo out")
+    assert said.returncode == 0, said
+    path = os.path.join(slurm.home, "one.log")
+    assert open(path).read() == "out\na longer line on stderr\nout\n", open(path).read()
+    slurm.run("sbatch", "-W", "-o", "one.log", "--wrap", "echo new")
+    assert open(path).read() == "new\n", "it is emptied first"
+    slurm.run("sbatch", "-W", "-o", "one.log", "--open-mode=append", "--wrap", "echo more")
+    assert open(path).read() == "new\nmore\n", "unless it is to be kept"
+
+
+@check
+def a_wrong_order_is_refused_by_its_letter(slurm):
+    ran = slurm.run("squeue", "-h", "-S", "i,0")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", "squeue: error: Invalid sort specification: 0\n"), ran
+    assert slurm.run("squeue", "-h", "-S", "U").returncode == 0, "by the number of the user"
+
+
+@check
 def no_option_is_silent(slurm):
     """Of each tool one option that is warned of and one that is refused; parser_test has all of them."""
     for tool, warned, refused in (("sbatch", "--mail-user=a", "--licenses=a"), ("srun", "--mpi=none", "--multi-prog"),
