@@ -7,7 +7,10 @@
 #include <iostream>
 
 #include "cli/printable.h"
+#include "slurm/host_names.h"
+#include "slurm/job_request.h"
 #include "slurm/job_rows.h"
+#include "slurm/letter_case.h"
 #include "slurm/shell.h"
 
 namespace berth::slurm {
@@ -23,8 +26,7 @@ constexpr std::array kSignals{SignalName{"HUP", SIGHUP},   SignalName{"INT", SIG
                               SignalName{"CONT", SIGCONT}, SignalName{"STOP", SIGSTOP}, SignalName{"TSTP", SIGTSTP}};
 
 std::optional<int> signal_number(const std::string& text) {
-  std::string word = text;
-  for (char& c : word) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  std::string word = upper_case(text);
   if (word.starts_with("SIG")) word = word.substr(3);
   for (const SignalName& one : kSignals) {
     if (word == one.name || word == std::to_string(one.number)) return one.number;
@@ -35,9 +37,36 @@ std::optional<int> signal_number(const std::string& text) {
 struct Cancel {
   std::vector<JobNumber> numbers;
   std::string state;
+  std::vector<std::string> nodes;
   int signal = SIGKILL;
   bool by_choice = false;  // an option chooses
 };
+
+// Adds what the SCANCEL_ variables say, before the words, which win. They narrow what is chosen, or guard it: so one
+// that says nothing is refused. A value is an exit code.
+std::optional<int> add_variables(Shell& shell, CommandWords& words) {
+  CommandWords by_variables;
+  for (Given& one : given_by_variables(shell.tool, shell.variables)) {
+    if (one.option.takes == Takes::kNothing) {
+      const std::string value = lower_case(one.value);
+      if (value == "false" || value.empty()) continue;
+      if (value != "true") {
+        shell.error("Unrecognized " + variables_of(shell.tool, one.option).front() + " value: " + one.value);
+        shell.hint("give true or false");
+        return 1;
+      }
+    }
+    if (!one.value.empty()) by_variables.given.push_back(std::move(one));
+  }
+  const NotHeld lacking = not_held(by_variables);
+  for (const std::string& warning : lacking.warnings) shell.warning(warning);
+  if (lacking.refusal) {
+    shell.error(*lacking.refusal);
+    return 1;
+  }
+  words.given.insert(words.given.begin(), by_variables.given.begin(), by_variables.given.end());
+  return std::nullopt;
+}
 
 // Reads operands and options that need a check; a value is an exit code.
 std::optional<int> read_cancel(Shell& shell, const CommandWords& words, Cancel& cancel) {
@@ -68,6 +97,12 @@ std::optional<int> read_cancel(Shell& shell, const CommandWords& words, Cancel& 
     }
     cancel.signal = *number;
   }
+  const auto nodes = host_names(words.value("nodelist").value_or(""));
+  if (!nodes) {
+    shell.error("Invalid node name " + *words.value("nodelist"));
+    return 1;
+  }
+  cancel.nodes = *nodes;
   for (const char* name : {"account", "me", "name", "jobname", "nodelist", "partition", "qos", "state", "user"})
     cancel.by_choice = cancel.by_choice || words.has(name);
   if (cancel.numbers.empty() && !cancel.by_choice) {
@@ -83,16 +118,14 @@ bool is_chosen(const CommandWords& words, const Cancel& cancel, const JobRow& ro
     return !wanted || *wanted == value;
   };
   const std::vector<std::string> nodes = row.nodes();
-  const auto wanted_nodes = words.value("nodelist");
-  const bool there = !wanted_nodes || std::any_of(nodes.begin(), nodes.end(), [&](const std::string& node) {
-    const auto some = comma_list(*wanted_nodes);
-    return std::find(some.begin(), some.end(), node) != some.end();
+  const bool there = !words.has("nodelist") || std::any_of(nodes.begin(), nodes.end(), [&](const std::string& node) {
+    return std::find(cancel.nodes.begin(), cancel.nodes.end(), node) != cancel.nodes.end();
   });
   const auto account = words.value("account");
-  return there && (!account || is_of_account(row.text("queue"), *account)) && is("user", row.text("user")) &&
-         is("name", row.text("name")) && is("jobname", row.text("name")) && is("partition", row.partition()) &&
-         is("qos", row.qos()) && (!words.has("me") || row.text("user") == me) &&
-         (cancel.state.empty() || cancel.state == row.state);
+  return there && (!account || is_of_account(row.text("queue"), *account)) &&
+         (!words.has("user") || user_named(*words.value("user")) == row.text("user")) && is("name", row.text("name")) &&
+         is("jobname", row.text("name")) && is("partition", row.partition()) && is("qos", row.qos()) &&
+         (!words.has("me") || row.text("user") == me) && (cancel.state.empty() || cancel.state == row.state);
 }
 
 bool agrees(Shell& shell, const JobRow& row) {
@@ -124,7 +157,7 @@ bool ends_more(const CommandWords& words, const Cancel& cancel, const JobRow& ro
   const bool asks_element = std::any_of(cancel.numbers.begin(), cancel.numbers.end(), [&](const JobNumber& number) {
     return number.element && is_meant(row, number);
   });
-  const bool some_run = cli::integer(cli::at(row.job, "children"), "running") > 0;
+  const bool some_run = cli::integer(cli::at(row.job(), "children"), "running") > 0;
   return asks_element || (some_run && (!cancel.state.empty() || words.has("interactive")));
 }
 
@@ -188,7 +221,8 @@ int cancel_targets(Shell& shell, const CommandWords& words, const Cancel& cancel
 int run_scancel(Shell& shell, const std::vector<std::string>& given) {
   Begun begun = begin_tool(shell, given);
   if (begun.code) return *begun.code;
-  const CommandWords& words = begun.words;
+  CommandWords& words = begun.words;
+  if (const auto code = add_variables(shell, words)) return *code;
   Cancel cancel;
   if (const auto code = read_cancel(shell, words, cancel)) return *code;
   const bool plain_numbers = !cancel.by_choice && !words.has("interactive") && cancel.signal == SIGKILL &&

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import traceback
 
-from patience import eventually
+from patience import eventually, stretched
 from slurm_commands import SlurmCommands
 
 checks = []
@@ -177,6 +177,141 @@ def a_wrong_order_is_refused_by_its_letter(slurm):
     ran = slurm.run("squeue", "-h", "-S", "i,0")
     assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", "squeue: error: Invalid sort specification: 0\n"), ran
     assert slurm.run("squeue", "-h", "-S", "U").returncode == 0, "by the number of the user"
+
+
+@check
+def a_step_obeys_its_files_and_its_directory_and_tells_what_it_does_not(slurm):
+    path = script(slurm, "step.sh", "#!/bin/sh\nsrun -o step-%j.out -D /usr --gres=gpu:1 pwd; cat step-$SLURM_JOB_ID.out\n"
+                  "SLURM_STDOUTMODE=variable.out srun echo by variable; cat variable.out\nsrun -o none echo nothing\n"
+                  "srun -e errors.out sh -c 'echo err >&2'; cat errors.out\nsrun -D /nonexistent pwd\nsrun -i data.txt cat\necho code $?\n")
+    said = output_of(slurm, taken(slurm.run("sbatch", path))).splitlines()
+    node = slurm.server.node_name
+    assert said == ["srun: warning: --gres is not held in a job: a step has all of the job", "/usr", "by variable", "err",
+                    f"slurmstepd-{node}: error: couldn't chdir to `/nonexistent': going to /tmp instead", "/tmp",
+                    "srun: error: Unable to allocate resources: Unspecified error",
+                    "srun: berth: --input=data.txt is not held: a step has no stdin; redirect it in the command", "code 1"], said
+
+
+@check
+def a_stray_word_of_a_directive_is_refused(slurm):
+    path = script(slurm, "stray.sh", "#!/bin/sh\n#SBATCH -J my job\n#SBATCH --time=5\necho\n")
+    ran = slurm.run("sbatch", path)
+    assert ran.returncode == 255 and ran.stderr.startswith("sbatch: error: Invalid directive found in batch script: job\n"), ran
+    loop = os.path.join(slurm.home, "loop.sh")
+    os.symlink(loop, loop)
+    ran = slurm.run("sbatch", loop)
+    assert (ran.returncode, ran.stderr) == (1, f"sbatch: error: Unable to open file {loop}\n"), ran
+
+
+@check
+def the_words_of_export_are_those_of_slurm(slurm):
+    shell = {"GREETING": "hello", "BROKEN": "a\udcff"}
+    run = slurm.run("sbatch", "-H", "--export=all,A='x,y',B=2", "--wrap", "true", env=shell)
+    job = int(run.stdout.split()[-1])
+    env = slurm.server.job(job)["spec"]["env"]
+    assert env["GREETING"] == "hello" and env["A"] == "'x,y'" and env["B"] == "2" and "BROKEN" not in env, env
+    assert "not passed on, since the value is not UTF-8: BROKEN\n" in run.stderr, run
+    assert slurm.run("scancel", str(job)).returncode == 0
+
+
+@check
+def variables_of_scancel_narrow_and_guard_what_it_ends(slurm):
+    job = taken(slurm.run("sbatch", "-H", "--wrap", "true"))
+    for variables in ({"SCANCEL_USER": "carol"}, {"SCANCEL_STATE": "RUNNING"}, {"SCANCEL_NAME": "x"}, {"SCANCEL_INTERACTIVE": "true"}):
+        assert slurm.run("scancel", str(job), env=variables).returncode == 0 and slurm.server.job(job)["phase"] == "pending", variables
+    ran = slurm.run("scancel", str(job), env={"SCANCEL_INTERACTIVE": "1"})
+    assert ran.returncode == 1 and ran.stderr.startswith("scancel: error: Unrecognized SCANCEL_INTERACTIVE value: 1\n"), ran
+    ran = slurm.run("scancel", str(job), env={"SCANCEL_WCKEY": "a"})
+    assert ran.returncode == 1 and "--wckey is not held" in ran.stderr, ran
+    assert slurm.server.job(job)["phase"] == "pending"
+    assert slurm.run("scancel", "-u", "alice", env={"SCANCEL_USER": "carol"}).returncode == 0, "the word wins"
+    slurm.server.wait_phase(job, "finished")
+
+
+@check
+def lists_of_nodes_are_those_of_slurm(slurm):
+    node = slurm.server.node_name
+    folded = f"other[1-3],{node[:-1]}[{node[-1]}-9]" if node[-1].isdigit() else f"other[1-3],{node}"
+    job = begin_array(slurm, ["-a", "0"], [0])
+    for words in (["squeue", "-h", "-o", "%i", "-w", folded], ["squeue", "-h", "-o", "%i", "--nodes", folded],
+                  ["sacct", "-X", "-n", "-P", "-o", "jobid", "-N", folded, "-s", "R"]):
+        assert slurm.run(*words).stdout == f"{job}_0\n", (words, slurm.run(*words))
+    ran = slurm.run("squeue", "-w", "n[1-")
+    assert (ran.returncode, ran.stderr) == (1, "squeue: error: Invalid node name n[1-\n"), ran
+    assert slurm.run("scancel", "-w", "other[1-3]").returncode == 0 and slurm.server.job(job)["phase"] == "running"
+    assert slurm.run("scancel", "-w", folded).returncode == 0
+    slurm.server.wait_phase(job, "finished")
+
+
+@check
+def scontrol_takes_its_words_and_options_in_any_order(slurm):
+    job = taken(slurm.run("sbatch", "-H", "-o", "x-%4j-%a.txt", "-e", "err-%x", "-i", "in-%j", "-J", "jn", "-w", "n1,n[3-4]", "-x", "m1",
+                          "-C", "a|b", "--wrap", "true"))
+    wanted = slurm.run("scontrol", "-o", "show", "job", str(job)).stdout
+    home = os.path.realpath(slurm.home)
+    for part in (f"StdErr={home}/err-jn ", f"StdIn={home}/in-{job} ", f"StdOut={home}/x-%4j-4294967294.txt ", "ReqNodeList=n[1,3-4] ",
+                 "ExcNodeList=m1 ", "Features=a|b "):
+        assert part in wanted, (part, wanted)
+    unchanging = lambda text: re.sub(r"LastSchedEval=\S+", "", text)
+    for words in (["show", "jobid", "-dd", str(job), "-o"], ["show", f"job={job}", "-o"], ["-o", "show", f"JobId={job}"], ["show", "JOBS", str(job), "-o"]):
+        ran = slurm.run("scontrol", *words)
+        assert ran.returncode == 0 and unchanging(ran.stdout) == unchanging(wanted), (words, ran)
+    ran = slurm.run("scontrol", "show", "job", str(job), str(job))
+    assert (ran.returncode, ran.stderr) == (1, "too many arguments for keyword:show\n"), ran
+    second = taken(slurm.run("sbatch", "-H", "--wrap", "sleep 300"))
+    assert slurm.run("scontrol", "update", f"JobId={job},{second}", "Priority=3", user="root").returncode == 0
+    assert [slurm.server.job(one)["priority"] for one in (job, second)] == [3, 3]
+    assert slurm.run("scontrol", "release", f"jobid={second}").returncode == 0 and not slurm.server.job(second)["held"]
+    assert slurm.run("scancel", str(job), str(second)).returncode == 0
+
+
+@check
+def one_element_is_shown_by_its_number_alone(slurm):
+    job = taken(slurm.run("sbatch", "-H", "-a", "0-99999", "--wrap", "true"))
+    shown = slurm.run("squeue", "-h", "-o", "%i", "-j", f"{job}_7,{job}_99999")
+    assert shown.stdout == f"{job}_7\n{job}_99999\n", shown
+    shown = slurm.run("scontrol", "-o", "show", "job", f"{job}_7")
+    assert shown.stdout.startswith(f"JobId={job} ArrayJobId={job} ArrayTaskId=7 "), shown
+    shown = slurm.run("sacct", "-X", "-n", "-P", "-o", "jobid,reqmem", "-j", f"{job}_7")
+    assert shown.stdout.startswith(f"{job}_7|"), shown
+    assert slurm.run("scancel", str(job)).returncode == 0
+
+
+@check
+def sacct_looks_back_and_knows_its_fields(slurm):
+    every = slurm.run("sacct", "-X", "-P", "-o", "ALL")
+    assert len(every.stdout.splitlines()[0].split("|")) > 40, every
+    ran = slurm.run("sacct", "-o", "%10")
+    assert (ran.returncode, ran.stderr) == (1, 'sacct: error: Invalid field requested: "%10"\n'), ran
+    ran = slurm.run("sacct", "extra", "more")
+    assert (ran.returncode, ran.stderr) == (1, "sacct: error: Unknown arguments:\nsacct: error:  extra\nsacct: error:  more\n"), ran
+    ran = slurm.run("sacct", "-S", "now+1hour")
+    assert ran.returncode == 1 and re.fullmatch(r"sacct: error: Start time \(\S+\) requested is after end time \(\S+\)\.\n", ran.stderr), ran
+    assert slurm.run("sacct", "-X", "-n", "-S", "00:00").stdout != "", "this day's midnight, not the next one"
+
+
+@check
+def lists_are_sorted_by_number_and_long_is_long(slurm):
+    jobs = [taken(slurm.run("sbatch", "-H", "-t", limit, "--wrap", "true")) for limit in ("100", "9", "20-00:00:00")]
+    jobs.append(taken(slurm.run("sbatch", "-H", "--wrap", "true")))
+    shown = slurm.run("squeue", "-h", "-o", "%i", "-S", "l").stdout.split()
+    assert shown == [str(jobs[at]) for at in (1, 0, 2, 3)], shown
+    titles = slurm.run("squeue", "-l", env={"SQUEUE_FORMAT": "%i %j"}).stdout.splitlines()[1]
+    assert titles.split()[-1] == "NODELIST(REASON)", titles
+    assert slurm.run("scancel", *map(str, jobs)).returncode == 0
+
+
+@check
+def waiting_outlasts_a_server_that_starts_again(slurm):
+    waiting = subprocess.Popen(["sbatch", "-W", "--parsable", "-a", "1-3", "--wrap", "sleep 2; exit $SLURM_ARRAY_TASK_ID"], cwd=slurm.home,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=slurm.environment("alice"))
+    job = int(waiting.stdout.readline())
+    slurm.server.wait_phase(job, "running")
+    slurm.server.stop()
+    slurm.server.flags += ["--port", str(slurm.server.port)]
+    assert slurm.server.start(), slurm.server.tail()
+    said = waiting.communicate(timeout=stretched(120))
+    assert waiting.returncode == 3, (waiting.returncode, said)
 
 
 @check
