@@ -1,5 +1,5 @@
 #pragma once
-// Text that came from somebody else, made safe to show on a terminal: control characters, ANSI sequences, invisible and
+// Text of another user, made safe to show on a terminal: control characters, ANSI sequences, invisible and
 // direction-changing characters and broken UTF-8 are shown as escapes (\x1b, \u202e) and do nothing.
 
 #include <cstddef>

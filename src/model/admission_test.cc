@@ -112,9 +112,10 @@ TEST_CASE("admission rules: a rule that cannot be meant is refused by its name")
     const auto mistakes = mistakes_in({rule_of(change)});
     return mistakes.empty() ? "" : mistakes.front();
   };
-  CHECK_EQ(mistake([](auto& /*r*/) {}),
-           "rule 'r': it asks for nothing; give images, digest, max_gpus, max_time, checkpoint, forbid, use, host_paths or "
-           "labels");
+  CHECK_EQ(
+      mistake([](auto& /*r*/) {}),
+      "rule 'r': it asks for nothing; give images, digest, max_gpus, max_time, checkpoint, forbid, use, host_paths or "
+      "labels");
   CHECK_NE(mistake([](auto& r) { r.name = "a b", r.digest = true; }), "");
   CHECK_NE(mistake([](auto& r) { r.images = {"*"}; }), "");
   CHECK_NE(mistake([](auto& r) { r.images = {"a b"}; }), "");

@@ -6,8 +6,10 @@
 namespace berth {
 namespace {
 
-constexpr std::string_view kWords[] = {"_PASSWORD_", "_PASSWD_", "_PASSPHRASE_", "_SECRET_",     "_TOKEN_",
-                                       "_API_KEY_",  "_APIKEY_", "_ACCESS_KEY_", "_PRIVATE_KEY_"};
+constexpr std::string_view kWords[] = {"_PASSWORD_", "_PASSWD_", "_PASSPHRASE_", "_SECRET_", "_TOKEN_", "_API_KEY_",
+                                       "_APIKEY_", "_ACCESS_KEY_", "_PRIVATE_KEY_",
+                                       // The names that PostgreSQL, MySQL, GitHub and OpenAI chose have none of these.
+                                       "_PGPASSWORD_", "_MYSQL_PWD_", "_GITHUB_PAT_", "_OPENAI_KEY_"};
 
 // What a token of a service begins with, and how many letters and digits follow at least.
 struct Form {

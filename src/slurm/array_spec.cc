@@ -113,7 +113,7 @@ std::optional<ArraySpec> parse_array(std::string_view text) {
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
   }
-  if (ascending) return spec;  // as most are, also large ones
+  if (ascending && spec.text().size() <= kLongestArrayText) return spec;  // as most are, also large ones
   std::vector<std::int64_t> numbers;
   for (const ElementRange& range : spec.ranges) {
     for (std::int64_t i = range.first; i <= range.last; i += range.step) numbers.push_back(i);

@@ -33,6 +33,7 @@ struct ArraySpec {
 
 inline constexpr std::int64_t kMostElements = 1'000'000;
 inline constexpr std::int64_t kHighestElement = 4'000'000;
+inline constexpr std::size_t kLongestArrayText = 253;  // what a label keeps; without it the numbers would be lost
 
 std::optional<ArraySpec> parse_array(std::string_view text);
 

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "slurm/array_spec.h"
+#include "slurm/host_names.h"
 #include "slurm/row_format.h"
 #include "slurm/script.h"
 #include "slurm/time_forms.h"
@@ -58,8 +59,26 @@ TEST_CASE("a begin is read in each of Slurm's forms") {
   CHECK(at("2027-01-20T16:00:30") == "2027-01-20T16:00:30");
   CHECK(at("01/20/27") == "2027-01-20T00:00:00");
   CHECK(at("01/20/27-08:00") == "2027-01-20T08:00:00");
-  for (const char* wrong : {"yesterday", "xx", "25:00", "now+x", "now+1eon", "2027-13-01", ""})
+  CHECK(at("012027") == "2027-01-20T00:00:00");
+  CHECK(at("01.20.27") == "2027-01-20T00:00:00");
+  CHECK(at("01/20") == "2027-01-20T00:00:00");  // the next one
+  CHECK(at("11/29") == "2026-11-29T00:00:00");
+  CHECK(at("1231-08:00") == "2026-12-31T08:00:00");
+  for (const char* wrong : {"01202", "yesterday", "xx", "25:00", "now+x", "now+1eon", "2027-13-01", ""})
     CHECK(at(wrong) == "none");
+}
+
+TEST_CASE("a time of what is past is today's or the last one") {
+  ::setenv("TZ", "UTC", 1);
+  ::tzset();
+  const Timestamp now = *from_iso8601("2026-11-29T12:00:00Z");
+  const auto at = [&](std::string_view text) { return local_time(*instant(text, now, Look::kBack)); };
+  CHECK(at("08:00") == "2026-11-29T08:00:00");
+  CHECK(at("23:59") == "2026-11-29T23:59:00");
+  CHECK(at("12/31") == "2025-12-31T00:00:00");
+  CHECK(at("11/29") == "2026-11-29T00:00:00");
+  CHECK(at("01/20") == "2026-01-20T00:00:00");
+  CHECK(at("01/20/27") == "2027-01-20T00:00:00");
 }
 
 TEST_CASE("the elements of an array are a set of numbers in order") {
@@ -77,6 +96,15 @@ TEST_CASE("the elements of an array are a set of numbers in order") {
     CAPTURE(wrong);
     CHECK_FALSE(parse_array(wrong).has_value());
   }
+}
+
+TEST_CASE("a long list of elements is kept as ranges") {
+  std::string text = "0";
+  for (int i = 1; i < 200; ++i) text += "," + std::to_string(i);
+  const auto spec = parse_array(text);
+  REQUIRE(spec);
+  CHECK(spec->text() == "0-199");
+  CHECK(spec->count() == 200);
 }
 
 TEST_CASE("sets of elements are written as Slurm writes them") {
@@ -109,11 +137,34 @@ TEST_CASE("format strings by name have twenty letters unless they say otherwise"
   CHECK(parse_names("id ,state", find).unknown == std::vector<std::string>{"id "});
 }
 
+TEST_CASE("what a tenant typed cannot command a terminal or begin a line of its own") {
+  const RowFormat format = parse_letters("%i|%.4T", two_letters);
+  const auto shown = [&](const char* text) { return row_line(format, [&](std::size_t) { return std::string(text); }); };
+  CHECK(shown("a\n7 root") == "a\\n7 root|a\\n7\n");
+  CHECK(shown("\x1b[2J") == "\\x1b[2J|\\x1b\n");
+  CHECK(shown("\u009b\u202e") == "\\x9b\\u202e|\\x9b\n");
+  CHECK(shown("abc\u00e9") == "abc\u00e9| abc\n");  // not through a character
+}
+
 TEST_CASE("names of nodes are folded") {
   CHECK(host_list({"n1", "n2", "n3", "m5"}) == "n[1-3],m5");
   CHECK(host_list({"n1", "n3"}) == "n[1,3]");
   CHECK(host_list({"login"}) == "login");
   CHECK(host_list({"n01", "n02"}) == "n01,n02");
+}
+
+TEST_CASE("lists of nodes are unfolded") {
+  using Names = std::vector<std::string>;
+  CHECK(host_names("n1,m[3-5,9],k") == Names{"n1", "m3", "m4", "m5", "m9", "k"});
+  CHECK(host_names("n[08-10]") == Names{"n08", "n09", "n10"});
+  CHECK(host_names("r[1-2]n[1-2]x") == Names{"r1n1x", "r1n2x", "r2n1x", "r2n2x"});
+  CHECK(host_names("") == Names{});
+  CHECK(host_names("n[1-100000]")->size() == 100'000);
+  for (const char* wrong : {"n[", "n]", "n[]", "n[3-1]", "n[a]", "n[1-2", "n[[1]]", "n[1-100001]", "a[1-1000]b[1-1000]",
+                            "n[1-100000],m", "n[1-9999999999]"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(host_names(wrong).has_value());
+  }
 }
 
 TEST_CASE("a script that sbatch does not take is told why") {

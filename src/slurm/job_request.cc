@@ -4,9 +4,15 @@
 #include <array>
 #include <cctype>
 #include <functional>
+#include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 
+#include "base/checked.h"
+#include "slurm/host_names.h"
+#include "slurm/job_rows.h"
+#include "slurm/letter_case.h"
 #include "slurm/time_forms.h"
 
 namespace berth::slurm {
@@ -15,7 +21,8 @@ namespace {
 using Fault = std::optional<Complaint>;
 
 constexpr int kUsageCode = 255;
-constexpr std::int64_t kMostCount = 1'000'000'000;
+constexpr std::int64_t kMostCount = 1'000'000;
+constexpr std::size_t kMostAmountDigits = 10;
 
 Complaint bad_option(std::string_view name) {
   return error_line("Invalid --" + std::string(name) + " specification", kUsageCode);
@@ -31,19 +38,24 @@ std::vector<std::string> split(std::string_view text, char mark) {
   }
 }
 
-std::string upper(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return text;
-}
-
-std::optional<std::int64_t> digits(std::string_view text) {
-  if (text.empty() || text.size() > 10) return std::nullopt;
+std::optional<std::int64_t> amount_of(std::string_view text) {
+  if (text.empty() || text.size() > kMostAmountDigits) return std::nullopt;
   std::int64_t value = 0;
   for (const char c : text) {
     if (c < '0' || c > '9') return std::nullopt;
     value = value * 10 + (c - '0');
   }
-  return value > kMostCount ? std::nullopt : std::optional(value);
+  return value;
+}
+
+std::optional<std::int64_t> digits(std::string_view text) {
+  const auto value = amount_of(text);
+  return value && *value <= kMostCount ? value : std::nullopt;
+}
+
+// What no node has: the server refuses it in its own words.
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  return try_multiply(a, b).value_or(std::numeric_limits<std::int64_t>::max());
 }
 
 Fault positive(std::string_view name, const std::string& value, std::int64_t& into) {
@@ -64,8 +76,8 @@ Fault positive(std::string_view name, const std::string& value, std::optional<st
 // MiB of "100", "2G", "512K".
 std::optional<std::int64_t> mebibytes(const std::string& text) {
   const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
-  const auto number = digits(std::string_view(text).substr(0, end));
-  const std::string unit = upper(text.substr(end));
+  const auto number = amount_of(std::string_view(text).substr(0, end));
+  const std::string unit = upper_case(text.substr(end));
   if (!number) return std::nullopt;
   if (unit.empty() || unit == "M" || unit == "MB") return *number;
   if (unit == "K" || unit == "KB") return (*number + 1023) / 1024;
@@ -92,38 +104,42 @@ Fault read_nodes(const std::string& value) {
   return std::nullopt;
 }
 
-// "2", "h100:2", "h100".
-Fault read_gpus(const std::string& value, JobRequest& request, std::int64_t& into, const Complaint& wrong) {
+// "2", "h100:2", "h100". The type is kept by the option: one given anew has the type that it names, or none.
+Fault read_gpus(std::string_view option, const std::string& value, JobRequest& request, std::int64_t& into,
+                const Complaint& wrong) {
+  std::string& type = request.gpu_types[std::string(option)];
+  type.clear();
   const std::size_t colon = value.rfind(':');
   const auto number = digits(colon == std::string::npos ? value : value.substr(colon + 1));
   if (value.empty() || value.find(',') != std::string::npos) return wrong;
   if (number) {
     into = *number;
-    if (colon != std::string::npos) request.gpu_type = value.substr(0, colon);
+    if (colon != std::string::npos) type = value.substr(0, colon);
     return std::nullopt;
   }
   if (colon != std::string::npos) return wrong;
   into = 1;
-  request.gpu_type = value;
+  type = value;
   return std::nullopt;
 }
 
 Fault read_gres(const std::string& value, JobRequest& request) {
   const Complaint wrong = error_line("Invalid generic resource (gres) specification", 1);
   request.gpus = 0;
+  request.gpu_types["gres"].clear();
   if (value.empty() || value == "none" || value == "NONE") return std::nullopt;
   if (value == "gpu") {
     request.gpus = 1;
     return std::nullopt;
   }
   if (!value.starts_with("gpu:")) return wrong;
-  return read_gpus(value.substr(4), request, request.gpus, wrong);
+  return read_gpus("gres", value.substr(4), request, request.gpus, wrong);
 }
 
 Fault read_signal(const std::string& value, JobRequest& request) {
   constexpr std::array<std::string_view, 16> kNames{"", "HUP",  "INT",  "QUIT", "",     "", "ABRT", "",
                                                     "", "KILL", "USR1", "",     "USR2", "", "ALRM", "TERM"};
-  std::string text = upper(value);
+  std::string text = upper_case(value);
   const std::size_t colon = text.find(':');
   if (colon != std::string::npos) {
     if (text.find_first_not_of("RB") < colon) return bad_option("signal");
@@ -155,7 +171,7 @@ Fault read_dependency(const std::string& value, JobRequest& request) {
   for (const std::string& part : split(value, ',')) {
     std::vector<std::string> words = split(part, ':');
     const std::string key = words.front();
-    const bool bare = words.size() == 1 && digits(key);
+    const bool bare = words.size() == 1 && job_number(key);
     if (key == "afternotok" || key == "aftercorr" || key == "singleton" || key == "afterburstbuffer" || key == "expand")
       return refused(problem, "--dependency=" + key + " is not held; give after, afterok or afterany");
     if (!bare && key != "after" && key != "afterok" && key != "afterany") return refused(problem);
@@ -164,7 +180,7 @@ Fault read_dependency(const std::string& value, JobRequest& request) {
       const std::string& job = words[i];
       if (job.find('+') != std::string::npos)
         return refused(problem, "--dependency=" + part + ": a time after the start is not held");
-      if (job.empty() || job.find_first_not_of("0123456789_") != std::string::npos) return refused(problem);
+      if (!job_number(job)) return refused(problem);
       request.dependencies.push_back({bare ? "afterany" : key, job});
     }
   }
@@ -258,7 +274,7 @@ Fault read_exclusive(const Given& given, JobRequest& request, Timestamp) {
 }
 
 Fault read_open_mode(const Given& given, JobRequest& request, Timestamp) {
-  const std::string mode = upper(given.value);
+  const std::string mode = upper_case(given.value);
   if (mode != "A" && mode != "APPEND" && mode != "T" && mode != "TRUNCATE") return bad_option("open-mode");
   request.append = mode.front() == 'A';
   return std::nullopt;
@@ -266,28 +282,32 @@ Fault read_open_mode(const Given& given, JobRequest& request, Timestamp) {
 
 Fault read_array(const Given& given, JobRequest& request, Timestamp) {
   request.array = parse_array(given.value);
-  if (request.array) return std::nullopt;
-  return refused("Invalid job array specification");
+  if (!request.array) return refused("Invalid job array specification");
+  if (request.array->text().size() <= kLongestArrayText) return std::nullopt;
+  return refused("Invalid job array specification", "--array: the list has more than " +
+                                                        std::to_string(kLongestArrayText) +
+                                                        " characters; give ranges (1-99, 1-99:2) or several arrays");
 }
 
 Fault read_node_names(const Given& given, JobRequest& request, Timestamp) {
-  if (given.value.find('[') != std::string::npos)
-    return refused("Invalid node name specified",
-                   "--" + std::string(given.option.name) + ": give names joined by commas, not ranges");
-  const std::vector<std::string> names = split(given.value, ',');
+  const auto names = host_names(given.value);
+  if (!names || names->empty())
+    return refused("Invalid node name specified", "--" + std::string(given.option.name) +
+                                                      ": give names such as n1,n[3-5], at most " +
+                                                      std::to_string(kMostHostNames));
   std::vector<std::string>& rules = request.node_rules[std::string(given.option.name)];
   rules.clear();
   if (given.option.name == "exclude") {
-    for (const std::string& name : names) rules.push_back("metadata.name!=" + name);
+    for (const std::string& name : *names) rules.push_back(std::string(kUnwantedNode) + name);
     return std::nullopt;
   }
-  std::string rule = "metadata.name=";
-  for (const std::string& name : names) rule += (rule.back() == '=' ? "" : "|") + name;
+  std::string rule(kWantedNode);
+  for (const std::string& name : *names) rule += (rule.back() == '=' ? "" : "|") + name;
   rules.push_back(rule);
   return std::nullopt;
 }
 
-// An option that is held and stands not here changes nothing of the job.
+// An option that is held and is missing here changes nothing of the job.
 const std::map<std::string_view, Reader>& readers() {
   static const std::map<std::string_view, Reader> all{
       {"account", text_into(&JobRequest::account)},
@@ -321,14 +341,14 @@ const std::map<std::string_view, Reader>& readers() {
       {"nodes", [](const Given& given, JobRequest&, Timestamp) { return read_nodes(given.value); }},
       {"gres", [](const Given& given, JobRequest& request, Timestamp) { return read_gres(given.value, request); }},
       {"gpus", [](const Given& given, JobRequest& request,
-                  Timestamp) { return read_gpus(given.value, request, request.gpus, bad_option("gpus")); }},
+                  Timestamp) { return read_gpus("gpus", given.value, request, request.gpus, bad_option("gpus")); }},
       {"gpus-per-node",
        [](const Given& given, JobRequest& request, Timestamp) {
-         return read_gpus(given.value, request, request.gpus, bad_option("gpus-per-node"));
+         return read_gpus("gpus-per-node", given.value, request, request.gpus, bad_option("gpus-per-node"));
        }},
       {"gpus-per-task",
        [](const Given& given, JobRequest& request, Timestamp) {
-         return read_gpus(given.value, request, request.gpus_per_task, bad_option("gpus-per-task"));
+         return read_gpus("gpus-per-task", given.value, request, request.gpus_per_task, bad_option("gpus-per-task"));
        }},
       {"mem",
        [](const Given& given, JobRequest& request, Timestamp) -> Fault {
@@ -361,54 +381,108 @@ const std::map<std::string_view, Reader>& readers() {
   return all;
 }
 
-// Of a word that lacks, as -D without a value cannot be: sbatch reads --mail-type's words although no mail is sent.
+// sbatch reads the words of --mail-type although no mail is sent: a wrong one is a mistake all the same.
 Fault check_mail_type(const std::string& value) {
   constexpr std::array<std::string_view, 14> kTypes{
       "NONE",      "BEGIN",      "END",           "FAIL",          "REQUEUE",       "ALL",         "INVALID_DEPEND",
       "STAGE_OUT", "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "ARRAY_TASKS", ""};
   for (const std::string& word : split(value, ',')) {
-    if (std::find(kTypes.begin(), kTypes.end() - 1, upper(word)) == kTypes.end() - 1) return bad_option("mail-type");
+    if (std::find(kTypes.begin(), kTypes.end() - 1, upper_case(word)) == kTypes.end() - 1)
+      return bad_option("mail-type");
   }
   return std::nullopt;
+}
+
+Fault check_input_of_step(const std::string& value) {
+  if (value == "/dev/null" || upper_case(value) == "NONE") return std::nullopt;
+  return refused("Unspecified error",
+                 "--input=" + value + " is not held: a step has no stdin; redirect it in the command");
+}
+
+// True if the words are right, but what they ask for is not to be had.
+bool is_refusal(const Complaint& complaint) { return !complaint.refusal.empty() && complaint.errors.empty(); }
+
+bool is_given_again(const std::vector<Given>& given, std::size_t at) {
+  return std::any_of(given.begin() + static_cast<std::ptrdiff_t>(at) + 1, given.end(),
+                     [&](const Given& one) { return one.option.name == given[at].option.name; });
+}
+
+bool is_memory(const Given& one) {
+  const std::string_view name = one.option.name;
+  return name == "mem" || name == "mem-per-cpu" || name == "mem-per-gpu";
+}
+
+// Slurm takes one way to count memory alone. Those of the script and the command line count before variables.
+OrComplaint<std::vector<Given>> with_one_memory(Tool tool, const std::vector<Given>& given) {
+  std::set<std::string_view> by_words;
+  std::set<std::string_view> by_variables;
+  for (const Given& one : given) {
+    if (is_memory(one)) (one.is_variable ? by_variables : by_words).insert(one.option.name);
+  }
+  const std::string fatal = std::string(name_of(tool)) + ": fatal: ";
+  if (by_words.size() > 1)
+    return Complaint{.plain = {fatal + "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."}};
+  if (by_words.empty() && by_variables.size() > 1) {
+    return Complaint{.plain = {fatal + "SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mutually "
+                                       "exclusive."}};
+  }
+  std::vector<Given> kept;
+  for (const Given& one : given) {
+    if (by_words.empty() || !one.is_variable || !is_memory(one)) kept.push_back(one);
+  }
+  return kept;
 }
 
 }  // namespace
 
 std::int64_t JobRequest::tasks() const { return ntasks ? *ntasks : ntasks_per_node.value_or(1); }
 
-std::int64_t JobRequest::all_gpus() const { return std::max(gpus, gpus_per_task * tasks()); }
+std::int64_t JobRequest::all_gpus() const { return std::max(gpus, product(gpus_per_task, tasks())); }
+
+std::string JobRequest::gpu_type() const {
+  for (const auto& [option, type] : gpu_types) {
+    if (!type.empty()) return type;
+  }
+  return "";
+}
 
 std::int64_t JobRequest::cpus() const {
-  return std::max({tasks() * cpus_per_task.value_or(1), least_cpus, cpus_per_gpu * all_gpus()});
+  return std::max({product(tasks(), cpus_per_task.value_or(1)), least_cpus, product(cpus_per_gpu, all_gpus())});
 }
 
 std::optional<std::int64_t> JobRequest::memory() const {
   if (memory_mib) return memory_mib;
-  if (memory_per_cpu_mib > 0) return memory_per_cpu_mib * cpus();
-  if (memory_per_gpu_mib > 0 && all_gpus() > 0) return memory_per_gpu_mib * all_gpus();
+  if (memory_per_cpu_mib > 0) return product(memory_per_cpu_mib, cpus());
+  if (memory_per_gpu_mib > 0 && all_gpus() > 0) return product(memory_per_gpu_mib, all_gpus());
   return std::nullopt;
 }
 
-OrComplaint<JobRequest> read_request(Tool, const std::vector<Given>& given, Timestamp now) {
+OrComplaint<JobRequest> read_request(Tool tool, const std::vector<Given>& all, Timestamp now) {
+  const auto counted = with_one_memory(tool, all);
+  if (const auto* complaint = std::get_if<Complaint>(&counted)) return *complaint;
+  const auto& given = std::get<std::vector<Given>>(counted);
   JobRequest request;
-  for (const Given& one : given) {
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Given& one = given[i];
     Fault fault;
     if (one.option.name == "mail-type") fault = check_mail_type(one.value);
+    if (one.option.name == "input" && tool == Tool::kSrun) fault = check_input_of_step(one.value);
     const auto reader = readers().find(one.option.name);
-    if (reader != readers().end()) fault = reader->second(one, request, now);
-    if (fault) return *fault;
+    if (!fault && reader != readers().end()) fault = reader->second(one, request, now);
+    if (fault && !(is_refusal(*fault) && is_given_again(given, i))) return *fault;
   }
   return request;
 }
 
 std::vector<Given> given_by_variables(Tool tool, const std::vector<std::string>& variables) {
-  const std::string prefix = tool == Tool::kSrun ? "SLURM_" : "SBATCH_";
   std::vector<Given> given;
   for (const Option& option : options_of(tool)) {
-    if (option.variable.empty()) continue;
-    const std::string name = prefix + std::string(option.variable) + "=";
-    for (const std::string& one : variables) {
-      if (one.starts_with(name)) given.push_back({option, one.substr(name.size()), true});
+    for (const std::string& name : variables_of(tool, option)) {
+      for (const std::string& one : variables) {
+        if (one.starts_with(name + "="))
+          given.push_back(
+              {.option = option, .value = one.substr(name.size() + 1), .has_value = true, .is_variable = true});
+      }
     }
   }
   return given;

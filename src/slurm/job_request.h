@@ -16,6 +16,10 @@
 
 namespace berth::slurm {
 
+// How the rules of --nodelist and --exclude begin.
+inline constexpr std::string_view kWantedNode = "metadata.name=";
+inline constexpr std::string_view kUnwantedNode = "metadata.name!=";
+
 struct DependsOn {
   std::string key;  // after, afterok or afterany
   std::string job;  // "7" or "7_3"
@@ -49,7 +53,7 @@ struct JobRequest {
   std::int64_t least_cpus = 0;
   std::int64_t gpus = 0;
   std::int64_t gpus_per_task = 0;
-  std::string gpu_type;
+  std::map<std::string, std::string, std::less<>> gpu_types;  // by the option that names it
   std::optional<std::int64_t> memory_mib;
   std::int64_t memory_per_cpu_mib = 0;
   std::int64_t memory_per_gpu_mib = 0;
@@ -60,11 +64,13 @@ struct JobRequest {
   bool quiet = false;
   bool wait = false;
   bool test_only = false;
+  bool in_job = false;  // a step of a job that runs
   std::optional<std::string> wrap;
 
   std::int64_t tasks() const;
   std::int64_t cpus() const;
   std::int64_t all_gpus() const;
+  std::string gpu_type() const;  // empty: any
   std::optional<std::int64_t> memory() const;
 };
 

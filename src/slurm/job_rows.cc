@@ -4,12 +4,17 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <set>
+#include <utility>
+
+#include "slurm/letter_case.h"
 
 namespace berth::slurm {
 namespace {
 
 using cli::Json;
 
+constexpr std::size_t kAskedOneByOne = 20;  // of more numbers the whole list is cheaper
 constexpr std::size_t kLongestNumber = 31;  // Slurm's own limit of a shown id
 
 struct Word {
@@ -92,7 +97,7 @@ std::optional<Timestamp> time_in(const Json& job, std::string_view name) {
 
 JobRow row_of(const Json& job, Timestamp now) {
   JobRow row;
-  row.job = job;
+  row.answer = std::make_shared<const Json>(job);
   row.now = now;
   row.id = cli::integer(job, "id");
   row.state = state_of(job);
@@ -160,7 +165,7 @@ class Rows {
     const auto whole = full(parent);
     if (!whole) return whole.error();
     row.running_at_once = running_limit(*whole);
-    if (query_.in_full) row.job = *whole;
+    if (query_.in_full) row.answer = std::make_shared<const Json>(*whole);
     const std::int64_t running = cli::integer(cli::at(parent, "children"), "running");
     if (!row.is_over()) {
       row.state = "PENDING";
@@ -169,17 +174,30 @@ class Rows {
       row.reason = waiting_reason(parent, jobs);
       if (row.running_at_once > 0 && running >= row.running_at_once) row.reason = "JobArrayTaskLimit";
     }
-    if (!query_.each_element) {
-      rows_.push_back(std::move(row));
-      return {};
-    }
-    for (const std::int64_t number : row.elements) {
-      JobRow one = row;
-      one.is_set = false;
-      one.elements = {number};
-      rows_.push_back(std::move(one));
-    }
+    add_elements(std::move(row));
     return {};
+  }
+
+  // One row for all of them, or one for each that is asked for by itself.
+  void add_elements(JobRow row) {
+    const auto& numbers = query_.numbers;
+    const bool whole = numbers.empty() || std::any_of(numbers.begin(), numbers.end(), [&](const JobNumber& number) {
+                         return number.id == row.id && !number.element;
+                       });
+    if (whole && !query_.each_element) {
+      rows_.push_back(std::move(row));
+      return;
+    }
+    const std::vector<std::int64_t> elements = std::exchange(row.elements, {});
+    row.is_set = false;
+    for (const std::int64_t element : elements) {
+      const bool named = whole || std::any_of(numbers.begin(), numbers.end(), [&](const JobNumber& number) {
+                           return number.id == row.id && number.element == element;
+                         });
+      if (!named) continue;
+      rows_.push_back(row);
+      rows_.back().elements = {element};
+    }
   }
 
   static std::string waiting_reason(const Json& parent, const std::vector<Json>& jobs) {
@@ -199,9 +217,7 @@ class Rows {
       if (row.state == "PENDING") return {};  // in the row of those that wait
     }
     if (query_.in_full) {
-      const auto whole = full(job);
-      if (!whole) return whole.error();
-      row.job = *whole;
+      if (auto filled = fill_row(shell_, row); !filled) return filled;
     }
     rows_.push_back(std::move(row));
     return {};
@@ -212,6 +228,38 @@ class Rows {
   Timestamp now_;
   std::vector<JobRow> rows_;
 };
+
+Result<std::vector<Json>> all_jobs(Shell& shell, const RowQuery& query) {
+  return all_items(shell.session, cli::query("/v1/jobs", {{"limit", "500"},
+                                                          {"finished", query.finished ? "true" : ""},
+                                                          {"since", query.since},
+                                                          {"user", query.user}}));
+}
+
+// The jobs of these numbers with the elements of arrays among them; one that is not there is left out.
+Result<std::vector<Json>> jobs_by_number(Shell& shell, const RowQuery& query) {
+  std::vector<Json> jobs;
+  std::set<std::int64_t> asked;
+  for (const JobNumber& number : query.numbers) {
+    if (!asked.insert(number.id).second) continue;
+    const std::string id = std::to_string(number.id);
+    auto job = cli::get(shell.session, "/v1/jobs/" + id);
+    if (!job && job.error().code == ErrorCode::kNotFound) continue;
+    if (!job) return job.error();
+    if (!query.finished && cli::show(*job, "phase") == "finished") continue;
+    if (cli::show(*job, "kind") == "array") {
+      const auto elements = all_items(
+          shell.session, cli::query("/v1/jobs", {{"limit", "500"},
+                                                 {"finished", query.finished ? "true" : ""},
+                                                 {"since", query.finished ? cli::show(*job, "submitted") : ""},
+                                                 {"parent", id}}));
+      if (!elements) return elements.error();
+      jobs.insert(jobs.end(), elements->begin(), elements->end());
+    }
+    jobs.push_back(std::move(*job));
+  }
+  return jobs;
+}
 
 }  // namespace
 
@@ -232,7 +280,7 @@ std::int64_t JobRow::seconds() const {
 }
 
 std::int64_t JobRow::limit_minutes() const {
-  const std::int64_t seconds = cli::integer(job, "time_limit_s");
+  const std::int64_t seconds = cli::integer(job(), "time_limit_s");
   return seconds > 0 ? (seconds + 59) / 60 : -1;
 }
 
@@ -249,7 +297,7 @@ std::string JobRow::qos() const {
 std::vector<std::string> JobRow::nodes() const {
   std::vector<std::string> names;
   if (state == "PENDING" || is_set) return names;
-  for (const Json& node : cli::items(job, "nodes")) names.push_back(cli::show(node));
+  for (const Json& node : cli::items(job(), "nodes")) names.push_back(cli::show(node));
   return names;
 }
 
@@ -257,17 +305,22 @@ std::string JobRow::variable(std::string_view name) const { return cli::show(cli
 
 std::string JobRow::exit_status() const {
   if (state == "CANCELLED" || state == "TIMEOUT" || state == "PREEMPTED" || !is_over()) return "0:0";
-  const std::int64_t code = cli::integer(job, "code");
+  const std::int64_t code = cli::integer(job(), "code");
   return code > 128 ? "0:" + std::to_string(code - 128) : std::to_string(code) + ":0";
 }
 
 Result<std::vector<JobRow>> job_rows(Shell& shell, const RowQuery& query) {
-  const auto jobs = all_items(shell.session, cli::query("/v1/jobs", {{"limit", "500"},
-                                                                     {"finished", query.finished ? "true" : ""},
-                                                                     {"since", query.since},
-                                                                     {"user", query.user}}));
+  const auto jobs = query.numbers.empty() || query.numbers.size() > kAskedOneByOne ? all_jobs(shell, query)
+                                                                                   : jobs_by_number(shell, query);
   if (!jobs) return jobs.error();
   return Rows(shell, query, shell.now).of(*jobs);
+}
+
+Result<void> fill_row(Shell& shell, JobRow& row) {
+  auto whole = cli::get(shell.session, "/v1/jobs/" + std::to_string(row.id));
+  if (!whole) return whole.error();
+  row.answer = std::make_shared<const Json>(std::move(*whole));
+  return {};
 }
 
 Result<JobRow> job_row(Shell& shell, std::int64_t id) {
@@ -314,8 +367,7 @@ bool is_of_account(std::string_view queue, std::string_view account) {
 }
 
 std::optional<std::string> state_word(std::string_view text) {
-  std::string word(text);
-  for (char& c : word) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  const std::string word = upper_case(text);
   for (const StateWord& one : kStates) {
     if (word == one.name || word == one.compact) return std::string(one.name);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "slurm/letter_case.h"
 #include "slurm/script.h"
 
 namespace berth::slurm {
@@ -53,15 +54,20 @@ export SLURM_ARRAY_TASK_ID SLURM_ARRAY_JOB_ID
 )";
 }
 
+// Files are emptied first and then written at their end, so that two streams, or elements, of one file keep what the
+// other wrote.
 std::string files(const JobRequest& request, bool batch) {
-  const std::string mark = request.append ? ">>" : ">";
   std::string text;
-  if (!request.input.empty() && batch) text += "exec <" + file_word(request, request.input) + " || exit 1\n";
+  if (!request.input.empty()) text += "exec <" + file_word(request, request.input) + " || exit 1\n";
   std::string output = request.output;
   if (output.empty() && batch) output = request.array ? "slurm-%A_%a.out" : "slurm-%j.out";
-  if (!request.error.empty()) text += "exec 2" + mark + file_word(request, request.error) + " || exit 1\n";
+  for (const std::string& pattern : {request.error, output}) {
+    const std::string word = file_word(request, pattern);
+    if (!pattern.empty() && !request.append) text += "[ ! -f " + word + " ] || : >" + word + " || exit 1\n";
+  }
+  if (!request.error.empty()) text += "exec 2>>" + file_word(request, request.error) + " || exit 1\n";
   if (!output.empty())
-    text += "exec " + mark + file_word(request, output) + (request.error.empty() ? " 2>&1" : "") + " || exit 1\n";
+    text += "exec >>" + file_word(request, output) + (request.error.empty() ? " 2>&1" : "") + " || exit 1\n";
   return text;
 }
 
@@ -140,6 +146,22 @@ done
 exit "$_berth_worst"
 )";
 
+// What a variable of an element says, or what stands there for a job that is none. Only a step of a job that runs
+// learns that from the variables: a job's own may be left from the job that submitted it.
+std::string array_variable(const JobRequest& request, const std::string& name, const std::string& otherwise) {
+  if (request.in_job) return "${" + name + ":-" + otherwise + "}";
+  return request.array ? "$" + name : otherwise;
+}
+
+// As slurmstepd does: a step whose directory is not there runs in /tmp, and says so.
+std::string go_to(const std::string& directory) {
+  if (directory.empty()) return "";
+  const std::string word = shell_word(directory);
+  return "cd " + word + R"( 2>/dev/null || {
+  printf "slurmstepd-%s: error: couldn't chdir to \`%s': going to /tmp instead\n" "$SLURMD_NODENAME" )" +
+         word + " >&2\n  cd /tmp\n}\n";
+}
+
 std::string prologue(const JobRequest& request, bool batch) {
   return std::string(kTold) + (request.array ? array_lines(*request.array) : "") + files(request, batch);
 }
@@ -152,7 +174,10 @@ std::string shell_word(std::string_view text) {
   return all + "'";
 }
 
+bool is_no_file(std::string_view pattern) { return lower_case(pattern) == "none"; }
+
 std::string file_word(const JobRequest& request, const std::string& pattern) {
+  if (is_no_file(pattern)) return "/dev/null";
   std::string word;
   std::string plain;
   const auto flush = [&] {
@@ -170,8 +195,8 @@ std::string file_word(const JobRequest& request, const std::string& pattern) {
     const char letter = end < pattern.size() ? pattern[end] : '\0';
     std::string value;
     if (letter == 'j' || letter == 'J') value = "$SLURM_JOB_ID";
-    if (letter == 'A') value = request.array ? "$SLURM_ARRAY_JOB_ID" : "$SLURM_JOB_ID";
-    if (letter == 'a') value = request.array ? "$SLURM_ARRAY_TASK_ID" : "4294967294";
+    if (letter == 'A') value = array_variable(request, "SLURM_ARRAY_JOB_ID", "$SLURM_JOB_ID");
+    if (letter == 'a') value = array_variable(request, "SLURM_ARRAY_TASK_ID", "4294967294");
     if (letter == 'N') value = "$SLURMD_NODENAME";
     if (letter == 'u') value = "$SLURM_JOB_USER";
     if (letter == 'x') value = "$SLURM_JOB_NAME";
@@ -208,8 +233,9 @@ std::vector<std::string> step_command(const JobRequest& request, const std::vect
   return all;
 }
 
-std::vector<std::string> inner_step_command(std::int64_t tasks, const std::vector<std::string>& command) {
-  std::vector<std::string> all{"/bin/sh", "-c", std::string(kStep), "srun", std::to_string(tasks)};
+std::vector<std::string> inner_step_command(const JobRequest& request, const std::vector<std::string>& command) {
+  std::vector<std::string> all{"/bin/sh", "-c", files(request, false) + go_to(request.directory) + std::string(kStep),
+                               "srun", std::to_string(request.tasks())};
   all.insert(all.end(), command.begin(), command.end());
   return all;
 }

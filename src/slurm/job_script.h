@@ -18,11 +18,14 @@ std::vector<std::string> batch_command(const JobRequest& request, const std::str
 // The same of srun: as many processes of one command as there are tasks.
 std::vector<std::string> step_command(const JobRequest& request, const std::vector<std::string>& command);
 
-// A step within a job that is running: without what the job itself was given.
-std::vector<std::string> inner_step_command(std::int64_t tasks, const std::vector<std::string>& command);
+// A step within a job that is running: of its request only the tasks, the files and the directory count.
+std::vector<std::string> inner_step_command(const JobRequest& request, const std::vector<std::string>& command);
 
 // The variables of a job that are known when it is submitted.
 std::vector<std::pair<std::string, std::string>> fixed_variables(const JobRequest& request, const std::string& host);
+
+// True for "none", in any case: the file is /dev/null.
+bool is_no_file(std::string_view pattern);
 
 // The name of an output file as words of a shell: 'slurm-'"$SLURM_JOB_ID"'.out'.
 std::string file_word(const JobRequest& request, const std::string& pattern);

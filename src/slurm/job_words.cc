@@ -1,6 +1,11 @@
 #include "slurm/job_words.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "slurm/job_request.h"
+#include "slurm/job_script.h"
+#include "slurm/row_format.h"
 
 namespace berth::slurm {
 
@@ -21,9 +26,11 @@ std::string memory_text(const JobRow& row) {
   return memory.empty() ? "0" : memory;
 }
 
-std::string file_of(const JobRow& row) {
-  std::string pattern = cli::show(cli::at(row.job, "labels"), "slurm.output");
-  if (pattern.empty()) pattern = row.array != 0 ? "slurm-%A_%a.out" : "slurm-%j.out";
+namespace {
+
+// The path of a pattern. As scontrol has it, a width (%4j) and %% stay as they are.
+std::string path_of_pattern(const JobRow& row, const std::string& pattern) {
+  if (is_no_file(pattern)) return "/dev/null";
   std::string name;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     const char letter = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[++i] : '\0';
@@ -44,6 +51,53 @@ std::string file_of(const JobRow& row) {
     }
   }
   return name.starts_with('/') ? name : group_of(row, "workdir") + "/" + name;
+}
+
+std::string file_label(const JobRow& row, std::string_view name) {
+  return cli::show(cli::at(row.job(), "labels"), name);
+}
+
+// The nodes of the rule that begins so, as one list.
+std::vector<std::string> nodes_of_rules(const JobRow& row, std::string_view beginning) {
+  std::vector<std::string> names;
+  for (const cli::Json& rule : cli::items(row.spec(), "node_rules")) {
+    std::string text = cli::show(rule);
+    if (!text.starts_with(beginning)) continue;
+    std::replace(text.begin(), text.end(), '|', ',');
+    for (std::string& name : comma_list(text.substr(beginning.size()))) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string file_of(const JobRow& row) {
+  const std::string pattern = file_label(row, "slurm.output");
+  return path_of_pattern(row, !pattern.empty() ? pattern : row.array != 0 ? "slurm-%A_%a.out" : "slurm-%j.out");
+}
+
+std::string error_file_of(const JobRow& row) {
+  const std::string pattern = file_label(row, "slurm.error");
+  return pattern.empty() ? file_of(row) : path_of_pattern(row, pattern);
+}
+
+std::string input_file_of(const JobRow& row) {
+  const std::string pattern = file_label(row, "slurm.input");
+  return pattern.empty() ? "/dev/null" : path_of_pattern(row, pattern);
+}
+
+std::string wanted_nodes(const JobRow& row) { return host_list(nodes_of_rules(row, kWantedNode)); }
+std::string unwanted_nodes(const JobRow& row) { return host_list(nodes_of_rules(row, kUnwantedNode)); }
+
+std::string features_of(const JobRow& row) {
+  std::string all;
+  for (const cli::Json& rule : cli::items(row.spec(), "node_rules")) {
+    std::string text = cli::show(rule);
+    if (text.starts_with(kWantedNode) || text.starts_with(kUnwantedNode)) continue;
+    for (std::size_t at = text.find(" || "); at != std::string::npos; at = text.find(" || ")) text.replace(at, 4, "|");
+    all += (all.empty() ? "" : "&") + text;
+  }
+  return or_null(all);
 }
 
 std::string dependency_text(const JobRow& row) {

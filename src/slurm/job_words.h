@@ -13,6 +13,11 @@ std::string gpus_text(const JobRow& row);                          // "gres:gpu:
 std::string group_of(const JobRow& row, std::string_view member);  // a key of its only task group
 std::string memory_text(const JobRow& row);                        // "100M", "0"
 std::string file_of(const JobRow& row);                            // the file of its output
+std::string error_file_of(const JobRow& row);
+std::string input_file_of(const JobRow& row);
+std::string wanted_nodes(const JobRow& row);    // of --nodelist; empty: any
+std::string unwanted_nodes(const JobRow& row);  // of --exclude
+std::string features_of(const JobRow& row);     // of --constraint: "a&b|c", "(null)"
 std::string dependency_text(const JobRow& row);
 
 }  // namespace berth::slurm

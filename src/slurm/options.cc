@@ -43,22 +43,27 @@ constexpr auto kJobOptions = std::to_array<JobOption>({
     {"br", {"contiguous", 0, kNo, kWarn, "", "a job has one node"}},
     {"br", {"core-spec", 'S', kVal, kNot, "CORE_SPEC", "no cores are set aside"}},
     {"br", {"cores-per-socket", 0, kVal, kNot, "", "nodes are not told apart by sockets"}},
+    {"r",  {"cpu-bind", 0, kVal, kWarn, "CPU_BIND", "cores are not bound to tasks"}},
     {"br", {"cpu-freq", 0, kVal, kWarn, "CPU_FREQ_REQ", "frequencies are not set"}},
     {"br", {"cpus-per-gpu", 0, kVal, kYes, "CPUS_PER_GPU", "cores for each GPU"}},
-    {"br", {"cpus-per-task", 'c', kVal, kYes, "CPUS_PER_TASK", "cores for each of the tasks"}},
+    {"b",  {"cpus-per-task", 'c', kVal, kYes, "CPUS_PER_TASK", "cores for each of the tasks"}},
+    {"r",  {"cpus-per-task", 'c', kVal, kYes, "SRUN_CPUS_PER_TASK", "cores for each of the tasks"}},
     {"br", {"deadline", 0, kVal, kYes, "", "`deadline`: the job becomes urgent; it is not removed"}},
     {"br", {"debugger-test", 0, kNo, kNot, "", "for Slurm's own tests"}},
     {"br", {"delay-boot", 0, kVal, kWarn, "DELAY_BOOT", "no node is booted for a job"}},
     {"br", {"dependency", 'd', kVal, kYes, "DEPENDENCY", "`after`, `afterok`, `afterany`, joined by commas"}},
-    {"br", {"chdir", 'D', kVal, kYes, "CHDIR", "`workdir`"}},
+    {"b",  {"chdir", 'D', kVal, kYes, "CHDIR", "`workdir`"}},
+    {"r",  {"chdir", 'D', kVal, kYes, "WORKING_DIR REMOTE_CWD", "`workdir`"}},
     {"r",  {"disable-status", 'X', kNo, kWarn, "DISABLE_STATUS", "Ctrl-C cancels the job at once"}},
     {"br", {"distribution", 'm', kVal, kWarn, "DISTRIBUTION", "a job has one node"}},
     {"r",  {"epilog", 0, kVal, kNot, "EPILOG", "no program runs after the step"}},
-    {"br", {"error", 'e', kVal, kYes, "ERROR", "the file of stderr; patterns as for --output"}},
+    {"b",  {"error", 'e', kVal, kYes, "ERROR", "the file of stderr; patterns as for --output"}},
+    {"r",  {"error", 'e', kVal, kYes, "STDERRMODE", "the file of stderr; patterns as for --output"}},
     {"br", {"exact", 0, kNo, kWarn, "EXACT", "one step has all of the job"}},
-    {"br", {"exclude", 'x', kVal, kYes, "", "nodes to keep away from, by name"}},
+    {"br", {"exclude", 'x', kVal, kYes, "", "nodes to keep away from: `n1,n[3-5]`"}},
     {"br", {"exclusive", 0, kMay, kYes, "EXCLUSIVE", "`exclusive`; `=user` and `=mcs` are refused"}},
-    {"br", {"export", 0, kVal, kYes, "EXPORT", "variables of the job: ALL (the default), NONE, names, NAME=VALUE"}},
+    {"b",  {"export", 0, kVal, kYes, "EXPORT", "variables of the job: ALL (the default), NONE, names, NAME=VALUE"}},
+    {"r",  {"export", 0, kVal, kYes, "EXPORT_ENV SRUN_EXPORT_ENV", "variables of the job: ALL (the default), NONE, names, NAME=VALUE"}},
     {"b",  {"export-file", 0, kVal, kNot, "", "give --export"}},
     {"br", {"extra-node-info", 'B', kVal, kNot, "EXTRA_NODE_INFO", "nodes are not told apart by sockets"}},
     {"b",  {"get-user-env", 0, kMay, kWarn, "GET_USER_ENV", "the job has the environment of the command"}},
@@ -71,11 +76,13 @@ constexpr auto kJobOptions = std::to_array<JobOption>({
     {"br", {"gpus-per-task", 0, kVal, kYes, "GPUS_PER_TASK", "so many times --ntasks"}},
     {"br", {"gres", 0, kVal, kYes, "GRES", "`gpu:2`, `gpu:h100:2`, `none`; nothing but gpu"}},
     {"br", {"gres-flags", 0, kVal, kWarn, "GRES_FLAGS", "GPUs are placed by the server"}},
+    {"r",  {"het-group", 0, kVal, kNot, "", "there are no heterogeneous jobs"}},
     {"br", {"hint", 0, kVal, kWarn, "HINT", "cores are not told apart"}},
     {"br", {"hold", 'H', kNo, kYes, "", "`hold`"}},
     {"b",  {"ignore-pbs", 0, kNo, kYes, "IGNORE_PBS", "lines of PBS and LSF are never read"}},
     {"r",  {"immediate", 'I', kMay, kNot, "IMMEDIATE", "a job that cannot start waits"}},
-    {"br", {"input", 'i', kVal, kYes, "INPUT", "the file of stdin of a batch script; of srun /dev/null alone"}},
+    {"b",  {"input", 'i', kVal, kYes, "INPUT", "the file of stdin"}},
+    {"r",  {"input", 'i', kVal, kYes, "STDINMODE", "`none` and /dev/null alone: a step has no stdin"}},
     {"r",  {"interactive", 0, kNo, kNot, "", "there is no shell in a job here"}},
     {"r",  {"jobid", 0, kVal, kNot, "", "a step runs in the job that it is started in"}},
     {"br", {"job-name", 'J', kVal, kYes, "JOB_NAME", "`name`"}},
@@ -100,15 +107,18 @@ constexpr auto kJobOptions = std::to_array<JobOption>({
     {"br", {"no-kill", 'k', kMay, kWarn, "NO_KILL", "a job has one node"}},
     {"br", {"no-requeue", 0, kNo, kWarn, "NO_REQUEUE", "a job that is evicted is always started again"}},
     {"br", {"nodefile", 'F', kVal, kNot, "", "give --constraint"}},
-    {"br", {"nodelist", 'w', kVal, kYes, "", "one of these nodes, by name"}},
-    {"br", {"nodes", 'N', kVal, kYes, "", "1; more are refused, as a step has one node"}},
-    {"br", {"ntasks", 'n', kVal, kYes, "NTASKS", "how many tasks a step starts"}},
+    {"br", {"nodelist", 'w', kVal, kYes, "", "one of these nodes: `n1,n[3-5]`"}},
+    {"b",  {"nodes", 'N', kVal, kYes, "", "1; more are refused, as a step has one node"}},
+    {"r",  {"nodes", 'N', kVal, kYes, "JOB_NUM_NODES", "1; more are refused, as a step has one node"}},
+    {"b",  {"ntasks", 'n', kVal, kYes, "NTASKS", "how many tasks a step starts"}},
+    {"r",  {"ntasks", 'n', kVal, kYes, "NPROCS NTASKS", "how many tasks a step starts"}},
     {"br", {"ntasks-per-core", 0, kVal, kWarn, "NTASKS_PER_CORE", "cores are not told apart"}},
     {"br", {"ntasks-per-gpu", 0, kVal, kNot, "NTASKS_PER_GPU", "give --ntasks"}},
     {"br", {"ntasks-per-node", 0, kVal, kYes, "NTASKS_PER_NODE", "the tasks, where --ntasks is not given"}},
     {"br", {"ntasks-per-socket", 0, kVal, kWarn, "", "nodes are not told apart by sockets"}},
     {"br", {"open-mode", 0, kVal, kYes, "OPEN_MODE", "`append` or `truncate` (the default)"}},
-    {"br", {"output", 'o', kVal, kYes, "OUTPUT", "the file of stdout: %j %J %A %a %x %u %N %n %t %s %%, `%4j`"}},
+    {"b",  {"output", 'o', kVal, kYes, "OUTPUT", "the file of stdout: %j %J %A %a %x %u %N %n %t %s %%, `%4j`; `none`"}},
+    {"r",  {"output", 'o', kVal, kYes, "STDOUTMODE", "the file of stdout: %j %J %A %a %x %u %N %n %t %s %%, `%4j`; `none`"}},
     {"br", {"overcommit", 'O', kNo, kWarn, "OVERCOMMIT", "each task has its cores"}},
     {"r",  {"overlap", 0, kNo, kWarn, "OVERLAP", "steps of a job share all of it"}},
     {"br", {"oversubscribe", 's', kNo, kWarn, "", "each job has its cores"}},
@@ -164,7 +174,7 @@ constexpr auto kJobOptions = std::to_array<JobOption>({
 });
 
 constexpr auto kSqueueOptions = std::to_array<Option>({
-    {"account", 'A', kVal, kYes, "", "jobs of these queues and of all below"},
+    {"accounts", 'A', kVal, kYes, "", "jobs of these queues and of all below"},
     {"all", 'a', kNo, kYes, "", "always so"},
     {"array", 'r', kNo, kYes, "", "a line for each element of an array"},
     {"array-unique", 0, kNo, kYes, "", "always so for elements that run"},
@@ -184,9 +194,11 @@ constexpr auto kSqueueOptions = std::to_array<Option>({
     {"me", 0, kNo, kYes, "", "jobs of the user that asks"},
     {"name", 'n', kVal, kYes, "", "jobs of these names"},
     {"noconvert", 0, kNo, kWarn, "", "memory is shown in the largest unit"},
-    {"nodelist", 'w', kVal, kYes, "", "jobs that run on these nodes"},
+    {"nodelist", 'w', kVal, kYes, "", "jobs that run on these nodes: `n1,n[3-5]`"},
+    {"nodes", 0, kVal, kYes, "", "the same"},
     {"noheader", 'h', kNo, kYes, "", "no titles"},
-    {"partition", 'p', kVal, kYes, "", "jobs of these pools"},
+    {"partitions", 'p', kVal, kYes, "", "jobs of these pools"},
+    {"priority", 'P', kNo, kWarn, "", "a job has one pool"},
     {"qos", 'q', kVal, kYes, "", "jobs of these priority classes"},
     {"reservation", 'R', kVal, kNot, "", "there are no such reservations"},
     {"sibling", 0, kNo, kWarn, "", "there is one cluster"},
@@ -203,30 +215,30 @@ constexpr auto kSqueueOptions = std::to_array<Option>({
 });
 
 constexpr auto kScancelOptions = std::to_array<Option>({
-    {"account", 'A', kVal, kYes, "", "jobs of this queue and of all below"},
-    {"batch", 'b', kNo, kWarn, "", "a signal goes to all processes of the job"},
-    {"ctld", 0, kNo, kYes, "", "always so"},
-    {"full", 'f', kNo, kYes, "", "always so"},
+    {"account", 'A', kVal, kYes, "ACCOUNT", "jobs of this queue and of all below"},
+    {"batch", 'b', kNo, kWarn, "BATCH", "a signal goes to all processes of the job"},
+    {"ctld", 0, kNo, kYes, "CTLD", "always so"},
+    {"full", 'f', kNo, kYes, "FULL", "always so"},
     {"help", 0, kNo, kYes, "", "where the options are told"},
-    {"hurry", 'H', kNo, kWarn, "", "there are no burst buffers"},
-    {"interactive", 'i', kNo, kYes, "", "asks before each job"},
+    {"hurry", 'H', kNo, kWarn, "HURRY", "there are no burst buffers"},
+    {"interactive", 'i', kNo, kYes, "INTERACTIVE", "asks before each job"},
     {"clusters", 'M', kVal, kNot, "", "there is one cluster"},
     {"me", 0, kNo, kYes, "", "jobs of the user that asks"},
-    {"name", 'n', kVal, kYes, "", "jobs of this name"},
+    {"name", 'n', kVal, kYes, "NAME", "jobs of this name"},
     {"jobname", 0, kVal, kYes, "", "the same"},
-    {"nodelist", 'w', kVal, kYes, "", "jobs that run on these nodes"},
-    {"partition", 'p', kVal, kYes, "", "jobs of this pool"},
-    {"qos", 'q', kVal, kYes, "", "jobs of this priority class"},
+    {"nodelist", 'w', kVal, kYes, "", "jobs that run on these nodes: `n1,n[3-5]`"},
+    {"partition", 'p', kVal, kYes, "PARTITION", "jobs of this pool"},
+    {"qos", 'q', kVal, kYes, "QOS", "jobs of this priority class"},
     {"quiet", 'Q', kNo, kYes, "", "says nothing of jobs that are over"},
     {"reservation", 'R', kVal, kNot, "", "there are no such reservations"},
     {"sibling", 0, kVal, kNot, "", "there is one cluster"},
     {"signal", 's', kVal, kYes, "", "sends a signal; KILL cancels the job"},
-    {"state", 't', kVal, kYes, "", "PENDING, RUNNING or SUSPENDED"},
+    {"state", 't', kVal, kYes, "STATE", "PENDING, RUNNING or SUSPENDED"},
     {"usage", 0, kNo, kYes, "", "where the options are told"},
-    {"user", 'u', kVal, kYes, "", "jobs of this user"},
-    {"verbose", 'v', kNo, kYes, "", "says what is cancelled"},
+    {"user", 'u', kVal, kYes, "USER", "jobs of this user"},
+    {"verbose", 'v', kNo, kYes, "VERBOSE", "says what is cancelled"},
     {"version", 'V', kNo, kYes, "", "the release of Slurm that is followed"},
-    {"wckey", 0, kVal, kNot, "", "there are no such keys"},
+    {"wckey", 0, kVal, kNot, "WCKEY", "there are no such keys"},
 });
 
 constexpr auto kSinfoOptions = std::to_array<Option>({
@@ -246,7 +258,7 @@ constexpr auto kSinfoOptions = std::to_array<Option>({
     {"long", 'l', kNo, kYes, "", "with more fields"},
     {"noconvert", 0, kNo, kYes, "", "always so"},
     {"Node", 'N', kNo, kYes, "", "a line for each node"},
-    {"nodes", 'n', kVal, kYes, "", "these nodes"},
+    {"nodes", 'n', kVal, kYes, "", "these nodes: `n1,n[3-5]`"},
     {"noheader", 'h', kNo, kYes, "", "no titles"},
     {"partition", 'p', kVal, kYes, "", "these pools"},
     {"reservation", 'T', kNo, kNot, "", "there are no such reservations"},
@@ -280,7 +292,7 @@ constexpr auto kSacctOptions = std::to_array<Option>({
     {"federation", 0, kNo, kWarn, "", "there is one cluster"},
     {"file", 'f', kVal, kNot, "", "there is one history"},
     {"flags", 'F', kVal, kNot, "", "jobs have no such flags"},
-    {"format", 'o', kVal, kYes, "", "fields by name, `name%[-]width`; also SACCT_FORMAT"},
+    {"format", 'o', kVal, kYes, "", "fields by name, `name%[-]width`; ALL; also SACCT_FORMAT"},
     {"gid", 'g', kVal, kNot, "", "give --user"},
     {"group", 0, kVal, kNot, "", "give --user"},
     {"help", 'h', kNo, kYes, "", "where the options are told"},
@@ -293,7 +305,7 @@ constexpr auto kSacctOptions = std::to_array<Option>({
     {"ncpus", 'I', kVal, kNot, "", "give --format=ncpus"},
     {"nnodes", 'i', kVal, kNot, "", "give --format=nnodes"},
     {"noconvert", 0, kNo, kWarn, "", "memory is shown in the largest unit"},
-    {"nodelist", 'N', kVal, kYes, "", "jobs that ran on these nodes"},
+    {"nodelist", 'N', kVal, kYes, "", "jobs that ran on these nodes: `n1,n[3-5]`"},
     {"noheader", 'n', kNo, kYes, "", "no titles"},
     {"parsable", 'p', kNo, kYes, "", "fields between bars, with one at the end"},
     {"parsable2", 'P', kNo, kYes, "", "fields between bars"},
@@ -329,6 +341,7 @@ constexpr auto kScontrolOptions = std::to_array<Option>({
     {"quiet", 'Q', kNo, kYes, "", "always so"},
     {"sibling", 0, kNo, kWarn, "", "there is one cluster"},
     {"uid", 'u', kVal, kNot, "", "a command is its user's"},
+    {"usage", 0, kNo, kYes, "", "where the commands are told"},
     {"verbose", 'v', kNo, kWarn, "", "there is no more to say"},
     {"version", 'V', kNo, kYes, "", "the release of Slurm that is followed"},
 });
@@ -340,15 +353,15 @@ std::string cell(std::string_view text) {
   return escaped;
 }
 
+bool has_variables(Tool tool) { return tool == Tool::kSbatch || tool == Tool::kSrun || tool == Tool::kScancel; }
+
 std::string option_line(Tool tool, const Option& option) {
   std::string names = "`--" + std::string(option.name) + "`";
   if (option.letter != 0) names = "`-" + std::string(1, option.letter) + "` " + names;
   std::string variable;
-  if (!option.variable.empty())
-    variable = (tool == Tool::kSrun ? "`SLURM_" : "`SBATCH_") + std::string(option.variable) + "`";
-  const bool with_variables = tool == Tool::kSbatch || tool == Tool::kSrun;
-  return "| " + names + " | " + (with_variables ? variable + " | " : "") + std::string(name_of(option.held)) + " | " +
-         cell(option.says) + " |\n";
+  for (const std::string& one : variables_of(tool, option)) variable += (variable.empty() ? "`" : " `") + one + "`";
+  return "| " + names + " | " + (has_variables(tool) ? variable + " | " : "") + std::string(name_of(option.held)) +
+         " | " + cell(option.says) + " |\n";
 }
 
 }  // namespace
@@ -379,12 +392,25 @@ std::vector<Option> options_of(Tool tool) {
   return options;
 }
 
+std::vector<std::string> variables_of(Tool tool, const Option& option) {
+  const std::string prefix = tool == Tool::kSrun ? "SLURM_" : tool == Tool::kScancel ? "SCANCEL_" : "SBATCH_";
+  std::vector<std::string> names;
+  std::string_view rest = option.variable;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    const std::string name(rest.substr(0, end));
+    const bool is_whole = name.starts_with("SRUN_") || name.starts_with("SLURMD_");
+    names.push_back(is_whole ? name : prefix + name);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return names;
+}
+
 std::string option_pages() {
   std::string text;
   for (const Tool tool : kTools) {
-    const bool with_variables = tool == Tool::kSbatch || tool == Tool::kSrun;
     text += (text.empty() ? "" : "\n") + std::string("### ") + std::string(name_of(tool)) + "\n\n";
-    text += with_variables ? "| option | variable | | |\n|---|---|---|---|\n" : "| option | | |\n|---|---|---|\n";
+    text += has_variables(tool) ? "| option | variable | | |\n|---|---|---|---|\n" : "| option | | |\n|---|---|---|\n";
     for (const Option& option : options_of(tool)) text += option_line(tool, option);
   }
   return text;

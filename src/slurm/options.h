@@ -23,11 +23,16 @@ struct Option {
   char letter = 0;  // 0: none
   Takes takes = Takes::kNothing;
   Held held = Held::kHeld;
-  std::string_view variable;  // of the environment, after SBATCH_ or SLURM_ (srun); empty: none
-  std::string_view says;      // what it does here, or why it is not held
+  // Variables of the environment, the last of which wins, without the SBATCH_, SLURM_ (srun) or SCANCEL_ before them;
+  // one that begins with SRUN_ or SLURMD_ is whole. Empty: none.
+  std::string_view variable;
+  std::string_view says;  // what it does here, or why it is not held
 };
 
 std::vector<Option> options_of(Tool tool);
+
+// The variables of the environment that stand for the option, by their whole names.
+std::vector<std::string> variables_of(Tool tool, const Option& option);
 
 // The tables of docs/slurm.md: a heading and a table for each tool.
 std::string option_pages();

@@ -111,7 +111,7 @@ std::optional<std::string> CommandWords::value(std::string_view name) const {
   return last;
 }
 
-bool ends_at_operand(Tool tool) { return tool == Tool::kSbatch || tool == Tool::kSrun || tool == Tool::kScontrol; }
+bool ends_at_operand(Tool tool) { return tool == Tool::kSbatch || tool == Tool::kSrun; }
 
 Result<CommandWords> parse_words(Tool tool, const std::vector<std::string>& words) {
   return WordReader(tool, words).read();

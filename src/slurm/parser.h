@@ -17,6 +17,7 @@ struct Given {
   Option option;
   std::string value;
   bool has_value = false;
+  bool is_variable = false;  // given by the environment
 };
 
 struct CommandWords {

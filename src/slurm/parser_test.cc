@@ -27,6 +27,22 @@ TEST_CASE("options are read as getopt_long reads them") {
   CHECK(parsed->operands == std::vector<std::string>{"job.sh", "-x"});
 }
 
+TEST_CASE("options of scontrol may stand behind its words") {
+  const auto parsed = parse_words(Tool::kScontrol, {"show", "jobid", "-dd", "7", "-o"});
+  REQUIRE(parsed);
+  CHECK(parsed->has("details"));
+  CHECK(parsed->has("oneliner"));
+  CHECK(parsed->operands == std::vector<std::string>{"show", "jobid", "7"});
+}
+
+TEST_CASE("squeue knows its options in the singular and the plural") {
+  const auto parsed = parse_words(Tool::kSqueue, {"--account=a", "--accounts=b", "--partition=p", "--nodes=n1", "-P"});
+  REQUIRE(parsed);
+  CHECK(parsed->value("accounts") == "b");
+  CHECK(parsed->value("partitions") == "p");
+  CHECK(not_held(*parsed).warnings == std::vector<std::string>{"--priority is not held: a job has one pool"});
+}
+
 TEST_CASE("operands and options of squeue may be mixed") {
   const auto parsed = parse_words(Tool::kSqueue, {"extra", "-h", "--", "-r"});
   REQUIRE(parsed);
@@ -42,7 +58,7 @@ TEST_CASE("a wrong option is told in the words of the C library") {
   CHECK(message_of(Tool::kSbatch, {"--wrap"}) == "option '--wrap' requires an argument");
   CHECK(message_of(Tool::kSbatch, {"--hold=1"}) == "option '--hold' doesn't allow an argument");
   CHECK(message_of(Tool::kSqueue, {"--no"}) ==
-        "option '--no' is ambiguous; possibilities: '--noconvert' '--nodelist' '--noheader'");
+        "option '--no' is ambiguous; possibilities: '--noconvert' '--nodelist' '--nodes' '--noheader'");
 }
 
 TEST_CASE("an option that is not held is never silent") {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/printable.h"
+
 namespace berth::slurm {
 namespace {
 
@@ -80,12 +82,18 @@ RowFormat parse_names(std::string_view text, const std::function<std::size_t(con
   return format;
 }
 
+std::string cut_to(const std::string& text, std::size_t width) {
+  if (text.size() <= width) return text;
+  while (width > 0 && (static_cast<unsigned char>(text[width]) & 0xc0U) == 0x80U) --width;
+  return text.substr(0, width);
+}
+
 std::string row_line(const RowFormat& format, const std::function<std::string(std::size_t)>& text_of) {
   std::string line = format.prefix;
   for (const Column& column : format.columns) {
-    std::string text = text_of(column.field);
+    std::string text = cli::printable(text_of(column.field));
     if (column.width > 0) {
-      text = text.substr(0, column.width);
+      text = cut_to(text, column.width);
       const std::string blanks(column.width - text.size(), ' ');
       text = column.right ? blanks + text : text + blanks;
     }

@@ -27,7 +27,11 @@ struct RowFormat {
 RowFormat parse_letters(std::string_view text, const std::function<std::size_t(char)>& find);
 RowFormat parse_names(std::string_view text, const std::function<std::size_t(const std::string&)>& find);
 
-// One line, with its newline.
+// `text` cut to at most `width` bytes, between characters.
+std::string cut_to(const std::string& text, std::size_t width);
+
+// One line, with its newline. What `text_of` gives is a tenant's: characters that a terminal obeys are shown as
+// escapes.
 std::string row_line(const RowFormat& format, const std::function<std::string(std::size_t)>& text_of);
 
 // "n[1-3],m5" of n1, n2, n3, m5.

@@ -4,8 +4,11 @@
 #include <array>
 #include <set>
 
+#include "cli/printable.h"
+#include "slurm/host_names.h"
 #include "slurm/job_rows.h"
 #include "slurm/job_words.h"
+#include "slurm/letter_case.h"
 #include "slurm/row_format.h"
 #include "slurm/shell.h"
 #include "slurm/time_forms.h"
@@ -14,6 +17,7 @@ namespace berth::slurm {
 namespace {
 
 constexpr std::string_view kUsualFields = "jobid,jobname,partition,account,alloccpus,state,exitcode";
+constexpr std::size_t kMostWidthLetters = 6;
 constexpr std::string_view kBriefFields = "jobid,state,exitcode";
 
 // A line of sacct: a job, or the step of it in which its script or command ran.
@@ -22,7 +26,7 @@ struct Line {
   std::string step = {};  // "batch", "0"; empty: the job itself
 };
 
-// By whom a job was cancelled is not told by the server: it is said of its user.
+// The server does not tell which user cancelled a job: the job's own user is named.
 std::string cancelled_by(const JobRow& row) {
   const std::string user = row.text("user");
   const passwd* account = ::getpwnam(user.c_str());
@@ -62,12 +66,13 @@ std::string time_of(const std::optional<Timestamp>& time) { return time ? local_
 
 std::string job_only(const Line& line, const std::string& text) { return line.step.empty() ? text : ""; }
 
-std::int64_t cpu_seconds(const Line& line) { return line.row.seconds() * cli::integer(line.row.job, "cpus"); }
+std::int64_t cpu_seconds(const Line& line) { return line.row.seconds() * cli::integer(line.row.job(), "cpus"); }
 
 struct AccountField {
   std::string_view name;  // as sacct writes it
   int width;              // negative: on the left
   std::string (*text)(const Line&);
+  bool in_full = false;  // what only a job by itself tells
 };
 
 std::string raw_number(const Line& line) {
@@ -87,10 +92,10 @@ constexpr auto kAccountFields = std::to_array<AccountField>({
     {"AdminComment", 19, nothing},
     {"AllocCPUS", 10, [](const Line& line) { return line.row.text("cpus"); }},
     {"AllocNodes", 10, [](const Line& line) { return std::string(line.row.started ? "1" : "0"); }},
-    {"AllocTRES", 10, [](const Line& line) { return line.row.started ? tres(line) : ""; }},
+    {"AllocTRES", 10, [](const Line& line) { return line.row.started ? tres(line) : ""; }, true},
     {"AssocID", 7, nothing},
     {"Cluster", 10, [](const Line&) { return std::string("berth"); }},
-    {"Comment", 14, [](const Line& line) { return job_only(line, cli::show(line.row.spec(), "comment")); }},
+    {"Comment", 14, [](const Line& line) { return job_only(line, cli::show(line.row.spec(), "comment")); }, true},
     {"Constraints", 14, nothing},
     {"CPUTime", 10, [](const Line& line) { return long_span(cpu_seconds(line)); }},
     {"CPUTimeRAW", 10, [](const Line& line) { return std::to_string(cpu_seconds(line)); }},
@@ -113,9 +118,9 @@ constexpr auto kAccountFields = std::to_array<AccountField>({
     {"QOS", 10, [](const Line& line) { return job_only(line, line.row.qos()); }},
     {"Reason", 22, [](const Line& line) { return job_only(line, line.row.state == "PENDING" ? line.row.reason : "None"); }},
     {"ReqCPUS", 8, [](const Line& line) { return line.row.text("cpus"); }},
-    {"ReqMem", 10, [](const Line& line) { return job_only(line, memory_text(line.row)); }},
+    {"ReqMem", 10, [](const Line& line) { return job_only(line, memory_text(line.row)); }, true},
     {"ReqNodes", 8, [](const Line&) { return std::string("1"); }},
-    {"ReqTRES", 10, [](const Line& line) { return job_only(line, tres(line)); }},
+    {"ReqTRES", 10, [](const Line& line) { return job_only(line, tres(line)); }, true},
     {"Start", 19, [](const Line& line) { return time_of(line.row.started); }},
     {"State", 10, state_text},
     {"Submit", 19, [](const Line& line) { return time_of(line.row.submitted); }},
@@ -123,7 +128,7 @@ constexpr auto kAccountFields = std::to_array<AccountField>({
     {"Timelimit", 10, limit},
     {"TimelimitRaw", 12, raw_limit},
     {"User", 9, [](const Line& line) { return job_only(line, line.row.text("user")); }},
-    {"WorkDir", 20, [](const Line& line) { return job_only(line, group_of(line.row, "workdir")); }},
+    {"WorkDir", 20, [](const Line& line) { return job_only(line, group_of(line.row, "workdir")); }, true},
 });
 
 // Fields of sacct that nothing here measures or counts.
@@ -140,38 +145,46 @@ constexpr auto kNotMeasured = std::to_array<std::string_view>({
     "TRESUsageOutTot", "UID", "UserCPU", "WCKey", "WCKeyID"});
 // clang-format on
 
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 struct ChosenField {
   const AccountField* field = nullptr;
   int width = 0;
 };
 using Fields = std::vector<ChosenField>;
 
-// The fields of a list such as "jobid,state%20"; Slurm takes the beginning of a name, too.
+// A field by its name; Slurm takes the beginning of a name, too.
+const AccountField* account_field(const std::string& name) {
+  const auto field = std::find_if(kAccountFields.begin(), kAccountFields.end(), [&](const AccountField& one) {
+    return !name.empty() && lower_case(one.name).starts_with(name);
+  });
+  return field == kAccountFields.end() ? nullptr : &*field;
+}
+
+// The fields of a list such as "jobid,state%20".
 std::optional<Fields> fields_in(Shell& shell, const std::string& text) {
   Fields fields;
   for (const std::string& part : comma_list(text)) {
     const std::size_t percent = part.find('%');
     const std::string name = lower_case(part.substr(0, percent));
-    const auto begins = [&](std::string_view full) { return lower_case(std::string(full)).starts_with(name); };
-    const auto field = std::find_if(kAccountFields.begin(), kAccountFields.end(),
-                                    [&](const AccountField& one) { return begins(one.name); });
-    if (field == kAccountFields.end()) {
-      const bool known = std::any_of(kNotMeasured.begin(), kNotMeasured.end(), begins);
+    if (name == "all") {
+      for (const AccountField& field : kAccountFields) fields.push_back({&field, field.width});
+      shell.hint("--format=ALL: fields that nothing measures are left out");
+      continue;
+    }
+    const AccountField* field = account_field(name);
+    if (field == nullptr) {
+      const bool known = std::any_of(kNotMeasured.begin(), kNotMeasured.end(), [&](std::string_view full) {
+        return !name.empty() && lower_case(full).starts_with(name);
+      });
       shell.error(known ? "--format=" + part + " is not held: nothing measures it"
                         : "Invalid field requested: \"" + part + "\"");
       return std::nullopt;
     }
     int width = field->width;
     if (percent != std::string::npos) {
-      const int given = std::atoi(part.c_str() + percent + 1);
+      const int given = std::atoi(part.substr(percent + 1, kMostWidthLetters).c_str());
       if (given != 0) width = given;
     }
-    fields.push_back({&*field, std::clamp(width, -1000, 1000)});
+    fields.push_back({field, std::clamp(width, -1000, 1000)});
   }
   return fields;
 }
@@ -179,7 +192,7 @@ std::optional<Fields> fields_in(Shell& shell, const std::string& text) {
 // Cut with a plus at its end, as sacct does.
 std::string cut(const std::string& text, int width) {
   const auto room = static_cast<std::size_t>(std::abs(width));
-  const std::string shown = text.size() > room ? text.substr(0, room - 1) + "+" : text;
+  const std::string shown = text.size() > room ? cut_to(text, room - 1) + "+" : text;
   const std::string blanks(room - shown.size(), ' ');
   return width < 0 ? shown + blanks : blanks + shown;
 }
@@ -194,7 +207,7 @@ struct Layout {
                    const std::function<std::string(const AccountField&)>& text_of) const {
     std::string text;
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      std::string value = text_of(*fields[i].field);
+      std::string value = cli::printable(text_of(*fields[i].field));
       if (titles && !bars) value = value.substr(0, static_cast<std::size_t>(std::abs(fields[i].width)));
       text += bars ? value + (bar_at_end || i + 1 < fields.size() ? bar : "") : cut(value, fields[i].width) + " ";
     }
@@ -215,7 +228,7 @@ void print_job(Shell& shell, const Fields& fields, const Layout& layout, const J
     shell.out() << layout.line(fields, false, [&](const AccountField& field) { return field.text(line); });
   };
   print({row});
-  const std::string tool = cli::show(cli::at(row.job, "labels"), "slurm.tool");
+  const std::string tool = cli::show(cli::at(row.job(), "labels"), "slurm.tool");
   if (with_steps && row.started && !row.is_set && !tool.empty()) print({row, tool == "srun" ? "0" : "batch"});
 }
 
@@ -235,6 +248,7 @@ struct Wanted {
   std::vector<JobNumber> numbers;
   std::set<std::string> states;
   std::vector<std::string> users;
+  std::vector<std::string> nodes;
   std::optional<Timestamp> since;
   std::optional<Timestamp> until;
 };
@@ -259,15 +273,27 @@ std::optional<int> read_wanted(Shell& shell, const CommandWords& words, Wanted& 
   for (const auto& [name, into] : {std::pair("starttime", &wanted.since), std::pair("endtime", &wanted.until)}) {
     const auto text = words.value(name);
     if (!text) continue;
-    *into = instant(*text, shell.now);
+    *into = instant(*text, shell.now, Look::kBack);
     if (*into) continue;
     shell.err() << "Invalid time specification (pos=0): " << *text << "\n";
     return 1;
   }
+  const Timestamp end = wanted.until.value_or(shell.now);
+  if (wanted.since && end < *wanted.since) {
+    shell.error("Start time (" + local_time(*wanted.since) + ") requested is after end time (" + local_time(end) +
+                ").");
+    return 1;
+  }
+  const auto nodes = host_names(words.value("nodelist").value_or(""));
+  if (!nodes) {
+    shell.error("Invalid node name " + *words.value("nodelist"));
+    return 1;
+  }
+  wanted.nodes = *nodes;
   if (!wanted.since && wanted.numbers.empty())
     wanted.since = wanted.states.empty() ? instant("today", shell.now) : shell.now;
   for (const char* name : {"user", "uid"}) {
-    for (const std::string& user : comma_list(words.value(name).value_or(""))) wanted.users.push_back(user);
+    for (const std::string& user : comma_list(words.value(name).value_or(""))) wanted.users.push_back(user_named(user));
   }
   if (wanted.users.empty() && !words.has("allusers")) {
     const auto identity = cli::get(shell.session, "/v1/identity");
@@ -301,8 +327,9 @@ bool is_wanted(const CommandWords& words, const Wanted& wanted, const JobRow& ro
       return false;
   }
   const std::vector<std::string> nodes = row.nodes();
-  const bool there = !words.has("nodelist") ||
-                     std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return among("nodelist", node); });
+  const bool there = !words.has("nodelist") || std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+    return std::find(wanted.nodes.begin(), wanted.nodes.end(), node) != wanted.nodes.end();
+  });
   return there && among("name", row.text("name")) && among("partition", row.partition()) && among("qos", row.qos());
 }
 
@@ -312,6 +339,11 @@ int run_sacct(Shell& shell, const std::vector<std::string>& given) {
   Begun begun = begin_tool(shell, given);
   if (begun.code) return *begun.code;
   const CommandWords& words = begun.words;
+  if (!words.operands.empty()) {
+    shell.error("Unknown arguments:");
+    for (const std::string& operand : words.operands) shell.error(" " + operand);
+    return 1;
+  }
   if (words.has("helpformat")) {
     print_all_names(shell);
     return 0;
@@ -328,7 +360,9 @@ int run_sacct(Shell& shell, const std::vector<std::string>& given) {
   if (const auto bar = words.value("delimiter")) layout.bar = *bar;
   Wanted wanted;
   if (const auto code = read_wanted(shell, words, wanted)) return *code;
-  RowQuery query{.finished = true, .in_full = true};
+  RowQuery query{.finished = true, .numbers = wanted.numbers};
+  query.in_full =
+      std::any_of(fields->begin(), fields->end(), [](const ChosenField& one) { return one.field->in_full; });
   if (wanted.since) query.since = to_iso8601(*wanted.since);
   if (wanted.users.size() == 1) query.user = wanted.users.front();
   auto rows = job_rows(shell, query);

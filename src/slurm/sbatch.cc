@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include "cli/connection.h"
 #include "cli/printable.h"
 #include "slurm/script.h"
@@ -8,6 +10,7 @@ namespace berth::slurm {
 namespace {
 
 constexpr std::string_view kFailed = "Batch job submission failed: ";
+constexpr int kUsageError = 255;
 constexpr std::size_t kLongestScript = 4 * 1024 * 1024;
 
 // The script, by the words of the command line: --wrap, a file or standard input.
@@ -21,7 +24,8 @@ OrComplaint<Work> work_of(const CommandWords& words) {
   }
   const std::string file = words.operands.empty() ? "-" : words.operands.front();
   auto text = cli::read_file(file, kLongestScript);
-  if (!text && text.error().code == ErrorCode::kNotFound) return error_line("Unable to open file " + file, 1);
+  const bool is_open = text || (text.error().code != ErrorCode::kNotFound && ::access(file.c_str(), R_OK) == 0);
+  if (!is_open && file != "-") return error_line("Unable to open file " + file, 1);
   if (!text && text.error().code != ErrorCode::kTooLarge) return error_line("Batch script is empty!", 1);
   if (!text) return refused("Pathname of a file, directory or other parameter too long", text.error().message);
   work.script = std::move(*text);
@@ -68,6 +72,11 @@ int run_sbatch(Shell& shell, const std::vector<std::string>& words) {
   const Work& work = std::get<Work>(found);
   Begun script = begin_tool(shell, directives_of(work.script));
   if (script.code) return *script.code;
+  if (!script.words.operands.empty()) {
+    shell.error("Invalid directive found in batch script: " + script.words.operands.front());
+    shell.hint("a word in an #SBATCH line that is no option; put a value with blanks between quotes");
+    return kUsageError;
+  }
   CommandWords by_variables{given_by_variables(shell.tool, shell.variables), {}};
   for (const std::string& one : not_held(by_variables).warnings) shell.warning(one);
   if (const auto refusal = not_held(by_variables).refusal) {

@@ -6,7 +6,11 @@
 #include <csignal>
 #include <iostream>
 
+#include "cli/printable.h"
+#include "slurm/host_names.h"
+#include "slurm/job_request.h"
 #include "slurm/job_rows.h"
+#include "slurm/letter_case.h"
 #include "slurm/shell.h"
 
 namespace berth::slurm {
@@ -22,8 +26,7 @@ constexpr std::array kSignals{SignalName{"HUP", SIGHUP},   SignalName{"INT", SIG
                               SignalName{"CONT", SIGCONT}, SignalName{"STOP", SIGSTOP}, SignalName{"TSTP", SIGTSTP}};
 
 std::optional<int> signal_number(const std::string& text) {
-  std::string word = text;
-  for (char& c : word) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  std::string word = upper_case(text);
   if (word.starts_with("SIG")) word = word.substr(3);
   for (const SignalName& one : kSignals) {
     if (word == one.name || word == std::to_string(one.number)) return one.number;
@@ -34,9 +37,36 @@ std::optional<int> signal_number(const std::string& text) {
 struct Cancel {
   std::vector<JobNumber> numbers;
   std::string state;
+  std::vector<std::string> nodes;
   int signal = SIGKILL;
   bool by_choice = false;  // an option chooses
 };
+
+// Adds what the SCANCEL_ variables say, before the words, which win. They narrow what is chosen, or guard it: so one
+// that says nothing is refused. A value is an exit code.
+std::optional<int> add_variables(Shell& shell, CommandWords& words) {
+  CommandWords by_variables;
+  for (Given& one : given_by_variables(shell.tool, shell.variables)) {
+    if (one.option.takes == Takes::kNothing) {
+      const std::string value = lower_case(one.value);
+      if (value == "false" || value.empty()) continue;
+      if (value != "true") {
+        shell.error("Unrecognized " + variables_of(shell.tool, one.option).front() + " value: " + one.value);
+        shell.hint("give true or false");
+        return 1;
+      }
+    }
+    if (!one.value.empty()) by_variables.given.push_back(std::move(one));
+  }
+  const NotHeld lacking = not_held(by_variables);
+  for (const std::string& warning : lacking.warnings) shell.warning(warning);
+  if (lacking.refusal) {
+    shell.error(*lacking.refusal);
+    return 1;
+  }
+  words.given.insert(words.given.begin(), by_variables.given.begin(), by_variables.given.end());
+  return std::nullopt;
+}
 
 // Reads operands and options that need a check; a value is an exit code.
 std::optional<int> read_cancel(Shell& shell, const CommandWords& words, Cancel& cancel) {
@@ -67,6 +97,12 @@ std::optional<int> read_cancel(Shell& shell, const CommandWords& words, Cancel& 
     }
     cancel.signal = *number;
   }
+  const auto nodes = host_names(words.value("nodelist").value_or(""));
+  if (!nodes) {
+    shell.error("Invalid node name " + *words.value("nodelist"));
+    return 1;
+  }
+  cancel.nodes = *nodes;
   for (const char* name : {"account", "me", "name", "jobname", "nodelist", "partition", "qos", "state", "user"})
     cancel.by_choice = cancel.by_choice || words.has(name);
   if (cancel.numbers.empty() && !cancel.by_choice) {
@@ -82,31 +118,31 @@ bool is_chosen(const CommandWords& words, const Cancel& cancel, const JobRow& ro
     return !wanted || *wanted == value;
   };
   const std::vector<std::string> nodes = row.nodes();
-  const auto wanted_nodes = words.value("nodelist");
-  const bool there = !wanted_nodes || std::any_of(nodes.begin(), nodes.end(), [&](const std::string& node) {
-    const auto some = comma_list(*wanted_nodes);
-    return std::find(some.begin(), some.end(), node) != some.end();
+  const bool there = !words.has("nodelist") || std::any_of(nodes.begin(), nodes.end(), [&](const std::string& node) {
+    return std::find(cancel.nodes.begin(), cancel.nodes.end(), node) != cancel.nodes.end();
   });
   const auto account = words.value("account");
-  return there && (!account || is_of_account(row.text("queue"), *account)) && is("user", row.text("user")) &&
-         is("name", row.text("name")) && is("jobname", row.text("name")) && is("partition", row.partition()) &&
-         is("qos", row.qos()) && (!words.has("me") || row.text("user") == me) &&
-         (cancel.state.empty() || cancel.state == row.state);
+  return there && (!account || is_of_account(row.text("queue"), *account)) &&
+         (!words.has("user") || user_named(*words.value("user")) == row.text("user")) && is("name", row.text("name")) &&
+         is("jobname", row.text("name")) && is("partition", row.partition()) && is("qos", row.qos()) &&
+         (!words.has("me") || row.text("user") == me) && (cancel.state.empty() || cancel.state == row.state);
 }
 
 bool agrees(Shell& shell, const JobRow& row) {
-  shell.out() << "Cancel job_id=" << row.number() << " name=" << row.text("name") << " partition=" << row.partition()
-              << " [y/n]? " << std::flush;
+  shell.out() << "Cancel job_id=" << row.number() << " name=" << cli::printable(row.text("name"))
+              << " partition=" << row.partition() << " [y/n]? " << std::flush;
   std::string answer;
   return std::getline(std::cin, answer) && (answer.starts_with('y') || answer.starts_with('Y'));
 }
 
 Result<cli::Json> end_or_signal(Shell& shell, std::int64_t id, int signal) {
   const std::string path = "/v1/jobs/" + std::to_string(id);
-  if (signal == SIGKILL || signal == SIGTERM) return cli::answer_of(shell.session.server.del(path));
+  if (signal == SIGKILL) return cli::answer_of(shell.session.server.del(path));
   return cli::answer_of(
       shell.session.server.post(path + "/signal", boost::json::serialize(boost::json::object{{"signal", signal}})));
 }
+
+constexpr std::string_view kEndsWithArray = "elements that have not begun are ended with their array alone";
 
 // An array whose number is given without an element goes as a whole.
 struct Target {
@@ -114,6 +150,23 @@ struct Target {
   std::string shown;
   std::string note;  // why it cannot be ended by itself
 };
+
+// True if ending the row's job would end more than what was chosen: the job of elements that wait is their whole array.
+bool ends_more(const CommandWords& words, const Cancel& cancel, const JobRow& row) {
+  if (!row.is_set) return false;
+  const bool asks_element = std::any_of(cancel.numbers.begin(), cancel.numbers.end(), [&](const JobNumber& number) {
+    return number.element && is_meant(row, number);
+  });
+  const bool some_run = cli::integer(cli::at(row.job(), "children"), "running") > 0;
+  return asks_element || (some_run && (!cancel.state.empty() || words.has("interactive")));
+}
+
+// Adds the elements of the array that run: a signal is for processes, and the array itself has none.
+void add_running_elements(std::int64_t array, const std::vector<JobRow>& rows, std::vector<Target>& targets) {
+  for (const JobRow& row : rows) {
+    if (row.array == array && !row.is_set) targets.push_back({row.id, row.number(), ""});
+  }
+}
 
 std::vector<Target> targets_of(const Cancel& cancel, const std::vector<JobRow>& rows) {
   std::vector<Target> targets;
@@ -123,7 +176,10 @@ std::vector<Target> targets_of(const Cancel& cancel, const std::vector<JobRow>& 
   };
   for (const JobNumber& number : cancel.numbers) {
     if (!number.element) {
-      add({number.id, std::to_string(number.id), ""});
+      std::vector<Target> elements;
+      if (cancel.signal != SIGKILL) add_running_elements(number.id, rows, elements);
+      for (const Target& element : elements) add(element);
+      if (elements.empty()) add({number.id, std::to_string(number.id), ""});
       continue;
     }
     const std::string shown = std::to_string(number.id) + "_" + std::to_string(*number.element);
@@ -131,7 +187,7 @@ std::vector<Target> targets_of(const Cancel& cancel, const std::vector<JobRow>& 
     if (row == rows.end()) {
       add({0, shown, ""});
     } else if (row->is_set || row->id == row->array) {
-      add({0, shown, "an element that has not begun is ended with its array alone"});
+      add({0, shown, std::string(kEndsWithArray) + ": scancel " + std::to_string(number.id)});
     } else {
       add({row->id, shown, ""});
     }
@@ -165,10 +221,11 @@ int cancel_targets(Shell& shell, const CommandWords& words, const Cancel& cancel
 int run_scancel(Shell& shell, const std::vector<std::string>& given) {
   Begun begun = begin_tool(shell, given);
   if (begun.code) return *begun.code;
-  const CommandWords& words = begun.words;
+  CommandWords& words = begun.words;
+  if (const auto code = add_variables(shell, words)) return *code;
   Cancel cancel;
   if (const auto code = read_cancel(shell, words, cancel)) return *code;
-  const bool plain_numbers = !cancel.by_choice && !words.has("interactive") &&
+  const bool plain_numbers = !cancel.by_choice && !words.has("interactive") && cancel.signal == SIGKILL &&
                              std::all_of(cancel.numbers.begin(), cancel.numbers.end(),
                                          [](const JobNumber& number) { return !number.element; });
   if (plain_numbers) return cancel_targets(shell, words, cancel, targets_of(cancel, {}));
@@ -188,6 +245,11 @@ int run_scancel(Shell& shell, const std::vector<std::string>& given) {
         cancel.numbers.empty() || std::any_of(cancel.numbers.begin(), cancel.numbers.end(),
                                               [&](const JobNumber& number) { return is_meant(row, number); });
     if (!numbered || !is_chosen(words, cancel, row, me)) continue;
+    if (row.is_set && cancel.signal != SIGKILL) continue;  // has no process
+    if (ends_more(words, cancel, row)) {
+      targets.push_back({0, row.number(), std::string(kEndsWithArray) + ": scancel " + std::to_string(row.array)});
+      continue;
+    }
     if (words.has("interactive") && !agrees(shell, row)) continue;
     targets.push_back({row.id, row.number(), ""});
   }

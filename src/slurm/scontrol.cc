@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <charconv>
 
+#include "cli/printable.h"
 #include "slurm/job_rows.h"
 #include "slurm/job_words.h"
+#include "slurm/letter_case.h"
 #include "slurm/row_format.h"
 #include "slurm/shell.h"
 #include "slurm/time_forms.h"
@@ -52,8 +55,8 @@ std::vector<std::string> job_lines(const JobRow& row) {
       "UserId=" + user + " GroupId=" + user + " MCS_label=N/A",
       "Priority=" + row.text("priority") + " Nice=0 Account=" + row.text("queue") + " QOS=" + row.qos(),
       "JobState=" + row.state + " Reason=" + row.reason + " Dependency=" + dependency_text(row),
-      "Requeue=1 Restarts=" + std::to_string(std::max<std::int64_t>(0, cli::integer(row.job, "attempts") - 1)) +
-          " BatchFlag=" + (cli::show(cli::at(row.job, "labels"), "slurm.tool") == "srun" ? "0" : "1") +
+      "Requeue=1 Restarts=" + std::to_string(std::max<std::int64_t>(0, cli::integer(row.job(), "attempts") - 1)) +
+          " BatchFlag=" + (cli::show(cli::at(row.job(), "labels"), "slurm.tool") == "srun" ? "0" : "1") +
           " Reboot=0 ExitCode=" + row.exit_status(),
       "RunTime=" + long_span(row.seconds()) + " TimeLimit=" + limit + " TimeMin=N/A",
       "SubmitTime=" + time_text(row.submitted, "Unknown") +
@@ -63,7 +66,7 @@ std::vector<std::string> job_lines(const JobRow& row) {
           " Deadline=" + (cli::has(row.spec(), "deadline") ? time_member(row, "deadline", {}) : "N/A"),
       "SuspendTime=None SecsPreSuspend=0 LastSchedEval=" + local_time(row.now) + " Scheduler=Main",
       "Partition=" + row.partition() + " AllocNode:Sid=" + row.variable("SLURM_SUBMIT_HOST") + ":0",
-      "ReqNodeList=(null) ExcNodeList=(null)",
+      "ReqNodeList=" + or_null(wanted_nodes(row)) + " ExcNodeList=" + or_null(unwanted_nodes(row)),
       "NodeList=" + nodes};
   if (!nodes.empty()) lines.push_back("BatchHost=" + row.nodes().front());
   lines.push_back("NumNodes=1 NumCPUs=" + row.text("cpus") + " NumTasks=" + (tasks.empty() ? "1" : tasks) +
@@ -71,14 +74,14 @@ std::vector<std::string> job_lines(const JobRow& row) {
   lines.push_back("TRES=" + tres_text(row));
   lines.push_back("Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*");
   lines.push_back("MinCPUsNode=1 MinMemoryNode=" + memory_text(row) + " MinTmpDiskNode=0");
-  lines.push_back("Features=(null) DelayBoot=00:00:00");
+  lines.push_back("Features=" + features_of(row) + " DelayBoot=00:00:00");
   lines.push_back("OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)");
-  lines.push_back("Command=" + or_null(cli::show(cli::at(row.job, "labels"), "slurm.command")));
+  lines.push_back("Command=" + or_null(cli::show(cli::at(row.job(), "labels"), "slurm.command")));
   lines.push_back("WorkDir=" + workdir);
   const std::string comment = cli::show(row.spec(), "comment");
   if (!comment.empty()) lines.push_back("Comment=" + comment + " ");
-  lines.push_back("StdErr=" + file_of(row));
-  lines.emplace_back("StdIn=/dev/null");
+  lines.push_back("StdErr=" + error_file_of(row));
+  lines.push_back("StdIn=" + input_file_of(row));
   lines.push_back("StdOut=" + file_of(row));
   lines.emplace_back("Power=");
   if (gpus_text(row) != "N/A") lines.push_back("TresPerNode=" + gpus_text(row));
@@ -87,8 +90,26 @@ std::vector<std::string> job_lines(const JobRow& row) {
 
 std::string job_text(const JobRow& row, bool one_line) {
   std::string text;
-  for (const std::string& line : job_lines(row)) text += (text.empty() ? "" : one_line ? " " : "\n   ") + line;
+  for (const std::string& line : job_lines(row)) {
+    text += (text.empty() ? "" : one_line ? " " : "\n   ") + cli::printable(line);
+  }
   return text + (one_line ? "\n" : "\n   \n\n");
+}
+
+// Reads "JobId=7"; its name in lower case.
+std::pair<std::string, std::string> assignment(const std::string& word) {
+  const std::size_t equals = std::min(word.find('='), word.size());
+  return {lower_case(word.substr(0, equals)), equals < word.size() ? word.substr(equals + 1) : ""};
+}
+
+// An element, in full; one that has not begun has the job of its array.
+Result<JobRow> element_row(Shell& shell, const JobNumber& number) {
+  auto rows = job_rows(shell, {.finished = true, .numbers = {number}});
+  if (!rows) return rows.error();
+  const auto found = std::find_if(rows->begin(), rows->end(), [&](const JobRow& one) { return is_meant(one, number); });
+  if (found == rows->end()) return not_found("no such element");
+  if (auto filled = fill_row(shell, *found); !filled) return filled.error();
+  return std::move(*found);
 }
 
 int show_jobs(Shell& shell, const std::vector<std::string>& words, bool one_line) {
@@ -104,18 +125,10 @@ int show_jobs(Shell& shell, const std::vector<std::string>& words, bool one_line
     shell.err() << "scontrol_print_job error: Invalid job id specified\n";
     return 1;
   }
-  const auto row = job_row(shell, number->id);
+  const auto row = number->element ? element_row(shell, *number) : job_row(shell, number->id);
   if (!row && row.error().code != ErrorCode::kNotFound)
     return server_failed(shell, row.error(), "slurm_load_jobs error: ");
-  if (row && number->element) {
-    const auto rows = job_rows(shell, {.finished = true, .in_full = true});
-    for (const JobRow& one : rows ? *rows : std::vector<JobRow>()) {
-      if (!is_meant(one, *number)) continue;
-      shell.out() << job_text(one, one_line);
-      return 0;
-    }
-  }
-  if (!row || number->element) {
+  if (!row) {
     shell.err() << "slurm_load_jobs error: Invalid job id specified\n";
     return 1;
   }
@@ -123,12 +136,22 @@ int show_jobs(Shell& shell, const std::vector<std::string>& words, bool one_line
   return 0;
 }
 
-int show(Shell& shell, const std::vector<std::string>& words, bool one_line) {
-  const std::string entity = words.empty() ? "" : words.front();
-  const std::vector<std::string> rest(words.begin() + (words.empty() ? 0 : 1), words.end());
-  if (entity == "job" || entity == "jobs") return show_jobs(shell, rest, one_line);
-  if (entity == "hostlist" && !rest.empty()) {
-    shell.out() << host_list(comma_list(rest.front())) << "\n";
+int show(Shell& shell, std::vector<std::string> words, bool one_line) {
+  if (words.empty()) {
+    shell.err() << "too few arguments for keyword:show\n";
+    return 1;
+  }
+  const auto [entity, value] = assignment(words.front());  // "job 7" and "job=7" are the same
+  const bool is_pair = words.front().find('=') != std::string::npos;
+  words.erase(words.begin());
+  if (is_pair) words.insert(words.begin(), value);
+  if (words.size() > 1) {
+    shell.err() << "too many arguments for keyword:show\n";
+    return 1;
+  }
+  if (entity == "job" || entity == "jobs" || entity == "jobid") return show_jobs(shell, words, one_line);
+  if (entity == "hostlist" && !words.empty()) {
+    shell.out() << host_list(comma_list(words.front())) << "\n";
     return 0;
   }
   for (const char* other : {"node", "nodes", "partition", "partitions", "reservation", "config", "step", "topology",
@@ -149,7 +172,9 @@ int change_jobs(Shell& shell, const std::string& verb, const std::vector<std::st
   }
   int code = 0;
   for (const std::string& word : words) {
-    for (const std::string& text : comma_list(word)) {
+    const auto [entity, value] = assignment(word);
+    const bool is_pair = entity == "job" || entity == "jobid";
+    for (const std::string& text : comma_list(is_pair ? value : word)) {
       const auto number = job_number(text);
       const auto done =
           !number || number->element
@@ -187,12 +212,18 @@ int set_priority(Shell& shell, const std::string& id, const std::string& value) 
   return 1;
 }
 
-// Reads "JobId=7"; its name in lower case.
-std::pair<std::string, std::string> assignment(const std::string& word) {
-  const std::size_t equals = std::min(word.find('='), word.size());
-  std::string name = word.substr(0, equals);
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return {name, equals < word.size() ? word.substr(equals + 1) : ""};
+int update_job(Shell& shell, const std::string& id, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    const auto [name, value] = assignment(word);
+    if (name == "jobid" || name == "job") continue;
+    if (name != "priority") {
+      shell.err() << "Update of this parameter is not supported: " << word << "\nRequest aborted\n";
+      shell.hint("Priority alone can be changed of a job; cancel it and submit it again for the rest");
+      return 1;
+    }
+    if (const int code = set_priority(shell, id, value); code != 0) return code;
+  }
+  return 0;
 }
 
 int update(Shell& shell, const std::vector<std::string>& words) {
@@ -207,22 +238,16 @@ int update(Shell& shell, const std::vector<std::string>& words) {
                    "\"SlurmctldDebug\"\n";
     return 1;
   }
-  const auto number = job_number(id);
-  if (!number || number->element || !job_row(shell, number->id)) {
-    shell.err() << "Invalid job id specified for job " << id << "\n";
-    return 1;
-  }
-  for (const std::string& word : words) {
-    const auto [name, value] = assignment(word);
-    if (name == "jobid" || name == "job") continue;
-    if (name != "priority") {
-      shell.err() << "Update of this parameter is not supported: " << word << "\nRequest aborted\n";
-      shell.hint("Priority alone can be changed of a job; cancel it and submit it again for the rest");
+  for (const std::string& one : comma_list(id)) {
+    const auto number = job_number(one);
+    if (!number || number->element || !job_row(shell, number->id)) {
+      shell.err() << "Invalid job id specified for job " << one << "\n";
       return 1;
     }
-    if (const int code = set_priority(shell, id, value); code != 0) return code;
   }
-  return 0;
+  int code = 0;
+  for (const std::string& one : comma_list(id)) code = std::max(code, update_job(shell, one, words));
+  return code;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "slurm/shell.h"
 
+#include <pwd.h>
+
 #include "cli/printable.h"
 
 namespace berth::slurm {
@@ -76,6 +78,12 @@ Result<std::vector<cli::Json>> all_items(cli::Session& session, const std::strin
     cursor = cli::show(*page, "next_cursor");
   } while (!cursor.empty());
   return all;
+}
+
+std::string user_named(const std::string& text) {
+  const bool is_number = !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos;
+  const passwd* account = is_number ? ::getpwuid(static_cast<uid_t>(std::stoul(text))) : nullptr;
+  return account == nullptr ? text : account->pw_name;
 }
 
 std::vector<std::string> comma_list(std::string_view text) {

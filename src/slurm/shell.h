@@ -51,6 +51,9 @@ Result<std::vector<cli::Json>> all_items(cli::Session& session, const std::strin
 
 std::vector<std::string> comma_list(std::string_view text);
 
+// The name of an account that is given by its number; other text as it is.
+std::string user_named(const std::string& text);
+
 int run_sbatch(Shell& shell, const std::vector<std::string>& words);
 int run_srun(Shell& shell, const std::vector<std::string>& words);
 int run_squeue(Shell& shell, const std::vector<std::string>& words);

@@ -2,6 +2,8 @@
 #include <array>
 #include <map>
 
+#include "slurm/host_names.h"
+#include "slurm/letter_case.h"
 #include "slurm/row_format.h"
 #include "slurm/shell.h"
 #include "slurm/time_forms.h"
@@ -140,8 +142,7 @@ std::size_t node_field(char letter) {
 }
 
 std::size_t node_field_named(const std::string& name) {
-  std::string word = name;
-  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string word = lower_case(name);
   for (std::size_t i = 0; i < kNodeFields.size(); ++i) {
     if (kNodeFields[i].name == word) return i;
   }
@@ -162,8 +163,7 @@ RowFormat node_format(Shell& shell, const CommandWords& words) {
 // The states that -t names; a value is an exit code.
 std::optional<int> read_node_states(Shell& shell, const CommandWords& words, std::vector<std::string>& states) {
   for (const std::string& text : comma_list(words.value("states").value_or(""))) {
-    std::string word = text;
-    for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string word = lower_case(text);
     const auto known = std::find_if(kNodeStates.begin(), kNodeStates.end(), [&](const NodeState& one) {
       return one.name == word || one.compact == word || (word == "drain" && one.name == "drained");
     });
@@ -180,20 +180,22 @@ std::optional<int> read_node_states(Shell& shell, const CommandWords& words, std
 }
 
 std::vector<NodeRow> grouped(const CommandWords& words, const std::vector<cli::Json>& nodes,
-                             const std::vector<std::string>& states, const std::string& default_pool) {
-  const auto among = [&](std::string_view option, const std::string& value) {
-    const auto list = comma_list(words.value(option).value_or(""));
+                             const std::vector<std::string>& wanted_nodes, const std::vector<std::string>& states,
+                             const std::string& default_pool) {
+  const auto wanted_pools = comma_list(words.value("partition").value_or(""));
+  const auto among = [](const std::vector<std::string>& list, const std::string& value) {
     return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
   };
   std::vector<NodeRow> rows;
   std::vector<std::string> pools;
   for (const cli::Json& node : nodes) {
     const std::string pool = cli::show(node, "pool");
-    if (!among("partition", pool)) continue;
+    if (!among(wanted_pools, pool)) continue;
     if (std::find(pools.begin(), pools.end(), pool) == pools.end()) pools.push_back(pool);
     const std::string state = state_of_node(node);
     const bool dead = state == "down" || state == "unknown";
-    if (!among("nodes", cli::show(node, "name")) || (words.has("dead") && !dead) || (words.has("responding") && dead))
+    if (!among(wanted_nodes, cli::show(node, "name")) || (words.has("dead") && !dead) ||
+        (words.has("responding") && dead))
       continue;
     if (!states.empty() && std::find(states.begin(), states.end(), state) == states.end()) continue;
     const auto same = std::find_if(rows.begin(), rows.end(), [&](const NodeRow& row) {
@@ -221,6 +223,11 @@ int run_sinfo(Shell& shell, const std::vector<std::string>& given) {
   const CommandWords& words = begun.words;
   std::vector<std::string> states;
   if (const auto code = read_node_states(shell, words, states)) return *code;
+  const auto wanted = host_names(words.value("nodes").value_or(""));
+  if (!wanted) {
+    shell.error("Invalid node name " + *words.value("nodes"));
+    return 1;
+  }
   const auto nodes = all_items(shell.session, "/v1/nodes");
   if (!nodes) return server_failed(shell, nodes.error(), "slurm_load_partitions: ");
   std::string default_pool = shell.variable("SBATCH_PARTITION");
@@ -232,7 +239,7 @@ int run_sinfo(Shell& shell, const std::vector<std::string>& given) {
   RowFormat format = node_format(shell, words);
   for (const std::string& unknown : format.unknown)
     shell.err() << "Invalid node format specification: " << unknown << "\n";
-  const std::vector<NodeRow> rows = grouped(words, *nodes, states, default_pool);
+  const std::vector<NodeRow> rows = grouped(words, *nodes, *wanted, states, default_pool);
   if (words.has("Node") && !words.has("format") && !words.has("Format")) {
     std::size_t widest = 10;
     for (const cli::Json& node : *nodes) widest = std::max(widest, cli::show(node, "name").size());

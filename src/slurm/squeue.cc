@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
+#include "slurm/host_names.h"
 #include "slurm/job_rows.h"
 #include "slurm/job_words.h"
+#include "slurm/letter_case.h"
 #include "slurm/row_format.h"
 #include "slurm/shell.h"
 #include "slurm/time_forms.h"
@@ -42,7 +45,7 @@ std::string reason_or_nodes(const JobRow& row) {
 std::string node_count(const JobRow& row) {
   const std::size_t now = row.nodes().size();
   return std::to_string(
-      now > 0 ? now : static_cast<std::size_t>(std::max<std::int64_t>(1, cli::integer(row.job, "tasks_total"))));
+      now > 0 ? now : static_cast<std::size_t>(std::max<std::int64_t>(1, cli::integer(row.job(), "tasks_total"))));
 }
 
 std::string end_text(const JobRow& row) {
@@ -58,10 +61,12 @@ std::string variable_or_one(const JobRow& row, std::string_view name) {
   return value.empty() ? "1" : value;
 }
 
-std::string command_text(const JobRow& row) { return or_null(cli::show(cli::at(row.job, "labels"), "slurm.command")); }
+std::string command_text(const JobRow& row) {
+  return or_null(cli::show(cli::at(row.job(), "labels"), "slurm.command"));
+}
 
 std::string restarts(const JobRow& row) {
-  return std::to_string(std::max<std::int64_t>(0, cli::integer(row.job, "attempts") - 1));
+  return std::to_string(std::max<std::int64_t>(0, cli::integer(row.job(), "attempts") - 1));
 }
 
 struct JobField {
@@ -90,8 +95,8 @@ constexpr auto kFields = std::to_array<JobField>({
     {'d', "mintmpdisk", "MIN_TMP_DISK", false, [](const JobRow&) { return std::string("0"); }},
     {'E', "dependency", "DEPENDENCY", true, dependency_text},
     {'e', "endtime", "END_TIME", false, end_text},
-    {0, "exit_code", "EXIT_CODE", false, [](const JobRow& row) { return std::to_string(cli::integer(row.job, "code")); }},
-    {'f', "feature", "FEATURES", false, [](const JobRow&) { return std::string("(null)"); }},
+    {0, "exit_code", "EXIT_CODE", false, [](const JobRow& row) { return std::to_string(cli::integer(row.job(), "code")); }},
+    {'f', "feature", "FEATURES", true, features_of},
     {'g', "groupname", "GROUP", false, [](const JobRow& row) { return row.text("user"); }},
     {'h', "oversubscribe", "OVER_SUBSCRIBE", false, [](const JobRow&) { return std::string("OK"); }},
     {'j', "name", "NAME", false, [](const JobRow& row) { return row.text("name"); }},
@@ -101,7 +106,7 @@ constexpr auto kFields = std::to_array<JobField>({
     {'M', "timeused", "TIME", false, [](const JobRow& row) { return short_span(row.seconds()); }},
     {'m', "minmemory", "MIN_MEMORY", true, memory_text},
     {'N', "nodelist", "NODELIST", false, [](const JobRow& row) { return host_list(row.nodes()); }},
-    {'n', "reqnodes", "REQ_NODES", false, [](const JobRow&) { return std::string(); }},
+    {'n', "reqnodes", "REQ_NODES", true, wanted_nodes},
     {'O', "contiguous", "CONTIGUOUS", false, [](const JobRow&) { return std::string("0"); }},
     {'o', "command", "COMMAND", false, command_text},
     {'P', "partition", "PARTITION", false, [](const JobRow& row) { return row.partition(); }},
@@ -112,7 +117,8 @@ constexpr auto kFields = std::to_array<JobField>({
     {'S', "starttime", "START_TIME", false, [](const JobRow& row) { return time_or(row.started, "N/A"); }},
     {'T', "state", "STATE", false, [](const JobRow& row) { return row.state; }},
     {'t', "statecompact", "ST", false, [](const JobRow& row) { return row.compact; }},
-    {0, "stderr", "STDERR", true, file_of},
+    {0, "stderr", "STDERR", true, error_file_of},
+    {0, "stdin", "STDIN", true, input_file_of},
     {0, "stdout", "STDOUT", true, file_of},
     {0, "restartcnt", "RESTART_COUNT", false, restarts},
     {0, "requeue", "REQUEUE", false, [](const JobRow&) { return std::string("1"); }},
@@ -121,7 +127,7 @@ constexpr auto kFields = std::to_array<JobField>({
     {'v', "reservation", "RESERVATION", false, [](const JobRow&) { return std::string("(null)"); }},
     {'W', "licenses", "LICENSES", false, [](const JobRow&) { return std::string("(null)"); }},
     {'w', "wckey", "WCKEY", false, [](const JobRow&) { return std::string("(null)"); }},
-    {'x', "exc_nodes", "EXC_NODES", false, [](const JobRow&) { return std::string(); }},
+    {'x', "exc_nodes", "EXC_NODES", true, unwanted_nodes},
     {'y', "nice", "NICE", false, [](const JobRow&) { return std::string("0"); }},
     {'Z', "workdir", "WORK_DIR", true, [](const JobRow& row) { return group_of(row, "workdir"); }},
 });
@@ -135,8 +141,7 @@ std::size_t field_of_letter(char letter) {
 }
 
 std::size_t field_of_name(const std::string& name) {
-  std::string lower = name;
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string lower = lower_case(name);
   for (std::size_t i = 0; i < kFields.size(); ++i) {
     if (kFields[i].name == lower) return i;
   }
@@ -200,6 +205,32 @@ Result<std::string> user_of_token(Shell& shell) {
   return cli::show(*identity, "user");
 }
 
+// What fields are sorted by that show a number as text; an unlimited time is the longest.
+std::optional<std::int64_t> sort_number(char letter, const JobRow& row) {
+  constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t limit = row.limit_minutes() < 0 ? kLongest : row.limit_minutes() * 60;
+  switch (letter) {
+    case 'i':
+    case 'A':
+      return row.id;
+    case 'p':
+    case 'Q':
+      return cli::integer(row.job(), "priority");
+    case 'M':
+      return row.seconds();
+    case 'l':
+      return limit;
+    case 'L':
+      return limit == kLongest ? kLongest : limit - row.seconds();
+    case 'D':
+      return std::stoll(node_count(row));
+    case 'C':
+      return cli::integer(row.job(), "cpus");
+    default:
+      return std::nullopt;
+  }
+}
+
 // Sorts by letters; one that is no field is returned.
 std::optional<char> sort_rows(std::vector<JobRow>& rows, const std::string& order) {
   const std::vector<std::string> parts = comma_list(order);
@@ -208,18 +239,14 @@ std::optional<char> sort_rows(std::vector<JobRow>& rows, const std::string& orde
     const std::string letters =
         part->substr(part->find_first_not_of("+-") == std::string::npos ? 0 : part->find_first_not_of("+-"));
     for (auto letter = letters.rbegin(); letter != letters.rend(); ++letter) {
-      const bool by_number = *letter == 'i' || *letter == 'A';
-      const bool by_priority = *letter == 'p' || *letter == 'Q';
-      const std::size_t field = field_of_letter(*letter);
-      if (field == std::string::npos && !by_priority)
-        return letters[letters.find_first_not_of("iAaBbCcDdEeFfghjKkLlMmNnoPpQqRrSTtUuVvWwxyZ")];
+      const std::size_t field = field_of_letter(*letter == 'U' ? 'u' : *letter);  // U: a user's number, not known here
+      if (field == std::string::npos && *letter != 'p') return *letter;
       std::stable_sort(rows.begin(), rows.end(), [&](const JobRow& a, const JobRow& b) {
-        const JobRow& left = down ? b : a;
-        const JobRow& right = down ? a : b;
-        if (by_number) return left.id < right.id;
-        if (by_priority) return cli::integer(left.job, "priority") < cli::integer(right.job, "priority");
-        if (*letter == 't') return left.state < right.state;
-        return kFields[field].text(left) < kFields[field].text(right);
+        const JobRow& before = down ? b : a;
+        const JobRow& after = down ? a : b;
+        if (const auto number = sort_number(*letter, before)) return *number < *sort_number(*letter, after);
+        if (*letter == 't') return before.state < after.state;
+        return kFields[field].text(before) < kFields[field].text(after);
       });
     }
   }
@@ -229,7 +256,8 @@ std::optional<char> sort_rows(std::vector<JobRow>& rows, const std::string& orde
 RowFormat format_of(Shell& shell, const CommandWords& words) {
   if (const auto names = words.value("Format")) return parse_names(*names, field_of_name);
   std::string text(words.has("long") ? kLongFormat : kUsualFormat);
-  if (const std::string variable = shell.variable("SQUEUE_FORMAT"); !variable.empty()) text = variable;
+  const std::string variable = shell.variable("SQUEUE_FORMAT");
+  if (!variable.empty() && !words.has("long")) text = variable;
   if (const auto given = words.value("format")) text = *given;
   return parse_letters(text, field_of_letter);
 }
@@ -247,13 +275,21 @@ std::optional<int> choose(Shell& shell, const CommandWords& words, Chosen& chose
       chosen.numbers.push_back(*number);
     }
   }
-  chosen.users = list("user");
-  for (const std::string& user : list("users")) chosen.users.push_back(user);
-  chosen.accounts = list("account");
+  for (const char* name : {"user", "users"}) {
+    for (const std::string& user : list(name)) chosen.users.push_back(user_named(user));
+  }
+  chosen.accounts = list("accounts");
   chosen.names = list("name");
-  chosen.partitions = list("partition");
+  chosen.partitions = list("partitions");
   chosen.qos = list("qos");
-  chosen.nodes = list("nodelist");
+  for (const char* name : {"nodelist", "nodes"}) {
+    const auto names = host_names(words.value(name).value_or(""));
+    if (!names) {
+      shell.error("Invalid node name " + *words.value(name));
+      return 1;
+    }
+    chosen.nodes.insert(chosen.nodes.end(), names->begin(), names->end());
+  }
   if (words.has("me")) {
     const auto user = user_of_token(shell);
     if (!user) return server_failed(shell, user.error(), "slurm_load_jobs error: ");
@@ -297,7 +333,7 @@ int run_squeue(Shell& shell, const std::vector<std::string>& given) {
       chosen.states.empty() || std::any_of(chosen.states.begin(), chosen.states.end(), [](const auto& state) {
         return state != "PENDING" && state != "RUNNING" && state != "COMPLETING";
       });
-  for (const JobNumber& number : chosen.numbers) query.each_element = query.each_element || number.element.has_value();
+  query.numbers = chosen.numbers;
   auto rows = job_rows(shell, query);
   if (!rows) return server_failed(shell, rows.error(), "slurm_load_jobs error: ");
   if (chosen.numbers.size() == 1 && !job_row(shell, chosen.numbers.front().id)) {

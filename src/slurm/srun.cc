@@ -1,7 +1,10 @@
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
+#include <set>
 #include <thread>
 
 #include "cli/command/log_reader.h"
@@ -13,6 +16,7 @@ namespace {
 
 constexpr std::string_view kNoAllocation = "Unable to allocate resources: ";
 constexpr std::chrono::milliseconds kStepPause{100};
+constexpr int kMostSilentReads = 600;  // so many reads of the output without a server are waited through: a minute
 
 volatile std::sig_atomic_t asked_to_end = 0;
 
@@ -42,11 +46,12 @@ Result<int> follow_step(Shell& shell, const std::string& id, bool quiet) {
   bool waited = false;
   bool running = false;
   bool cancelled = false;
+  int silent = 0;
   std::int64_t from_out = 0;
   std::int64_t from_err = 0;
   catch_signals();
   while (true) {
-    const auto job = cli::get(shell.session, "/v1/jobs/" + id);
+    const auto job = job_once_told(shell, id);
     if (!job) return job.error();
     const std::string phase = cli::show(*job, "phase");
     if (phase == "pending" && !waited && !quiet) {
@@ -64,15 +69,34 @@ Result<int> follow_step(Shell& shell, const std::string& id, bool quiet) {
     }
     const auto out = copy_stream(shell, {id, 0, 0, false}, from_out, shell.out());
     const auto err = copy_stream(shell, {id, 0, 0, true}, from_err, shell.err());
-    if (!out || !err) return out ? err.error() : out.error();
-    if (phase == "finished") return exit_code_of_job(*job);
+    const bool is_away =
+        (!out && out.error().code == ErrorCode::kUnavailable) || (!err && err.error().code == ErrorCode::kUnavailable);
+    silent = is_away ? silent + 1 : 0;
+    if ((!out || !err) && (!is_away || silent > kMostSilentReads)) return out ? err.error() : out.error();
+    if (phase == "finished" && !is_away) return exit_code_of_job(*job);
     std::this_thread::sleep_for(kStepPause);
+  }
+}
+
+// Says which options a step within a job does not obey: those of a job. Variables that a job has itself are no option
+// of the step; SLURM_EXPORT_ENV is none of them.
+void warn_of_job_options(Shell& shell, const std::vector<Given>& given) {
+  constexpr std::array<std::string_view, 12> kOfStep{
+      "ntasks", "ntasks-per-node",   "nodes",     "quiet", "output", "error", "input", "open-mode",
+      "chdir",  "container-workdir", "test-only", "wrap"};
+  std::set<std::string_view> named;
+  for (const Given& one : given) {
+    const bool counts = one.option.held == Held::kHeld && !one.option.says.starts_with("always so") &&
+                        (!one.is_variable || one.option.name == "export") &&
+                        std::find(kOfStep.begin(), kOfStep.end(), one.option.name) == kOfStep.end();
+    if (counts && named.insert(one.option.name).second)
+      shell.warning("--" + std::string(one.option.name) + " is not held in a job: a step has all of the job");
   }
 }
 
 // Within a job the step runs here: the process becomes the step.
 int become_step(Shell& shell, const JobRequest& request, const std::vector<std::string>& command) {
-  const std::vector<std::string> words = inner_step_command(request.tasks(), command);
+  const std::vector<std::string> words = inner_step_command(request, command);
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -103,9 +127,14 @@ int run_srun(Shell& shell, const std::vector<std::string>& words) {
     shell.err() << "srun: fatal: No command given to execute.\n";
     return 1;
   }
-  if (in_job) return become_step(shell, request, command);
+  request.in_job = in_job;
+  if (in_job) {
+    warn_of_job_options(shell, given);
+    return become_step(shell, request, command);
+  }
   if (request.name.empty()) request.name = command.front().substr(command.front().rfind('/') + 1);
   if (request.directory.empty()) request.directory = shell.directory;
+  if (!request.directory.starts_with('/')) request.directory = shell.directory + "/" + request.directory;
   const auto answer = submit(shell, request, {"", command});
   if (const auto* complaint = std::get_if<Complaint>(&answer)) return complain(shell, *complaint, kNoAllocation);
   const auto code = follow_step(shell, cli::show(std::get<cli::Json>(answer), "id"), request.quiet);

@@ -12,6 +12,7 @@
 #include "cli/printable.h"
 #include "model/secret_name.h"
 #include "slurm/job_script.h"
+#include "slurm/letter_case.h"
 #include "slurm/time_forms.h"
 
 namespace berth::slurm {
@@ -19,16 +20,55 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kLongestLabel = 253;
+constexpr std::size_t kLongestLabel = kLongestArrayText;
 constexpr std::chrono::milliseconds kPause{200};
+constexpr std::chrono::milliseconds kLongestPause{2000};
+constexpr int kMostSilentLooks = 60;  // so many looks without a server are waited through: two minutes
 
 bool stays_here(std::string_view name) {
   return name.starts_with("BERTH_") || name == "_" || name == "SHLVL" || name == "PWD" || name == "OLDPWD";
 }
 
+// The words of --export. A comma between quotes is one of the value, whose quotes stay, as Slurm has it.
+std::vector<std::string> export_words(const std::string& text) {
+  std::vector<std::string> parts{""};
+  char quote = 0;
+  for (const char c : text) {
+    if (c == ',' && quote == 0) {
+      parts.emplace_back();
+      continue;
+    }
+    if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    }
+    parts.back() += c;
+  }
+  std::erase(parts, "");
+  for (std::string& part : parts) {
+    const std::string word = upper_case(part);
+    if (word == "ALL" || word == "NONE" || word == "NIL") part = word;
+  }
+  return parts;
+}
+
+// The variables that the parts would pass on but that a document cannot carry.
+std::vector<std::string> unreadable_exports(const Shell& shell, const JobRequest& request) {
+  const std::vector<std::string> parts = export_words(request.exported);
+  const bool all = std::find(parts.begin(), parts.end(), "ALL") != parts.end();
+  std::vector<std::string> names;
+  for (const std::string& one : shell.variables) {
+    const std::string name = one.substr(0, one.find('='));
+    const bool is_given = std::find(parts.begin(), parts.end(), name) != parts.end();
+    if (!is_utf8(one) && (is_given || (all && !stays_here(name)))) names.push_back(name);
+  }
+  return names;
+}
+
 // Those that ALL would pass on, and that would then be kept in the log. A name that is given is meant.
 std::vector<std::string> secrets_of_all(const Shell& shell, const JobRequest& request) {
-  const std::vector<std::string> parts = comma_list(request.exported);
+  const std::vector<std::string> parts = export_words(request.exported);
   std::vector<std::string> names;
   if (std::find(parts.begin(), parts.end(), "ALL") == parts.end()) return names;
   for (const std::string& one : shell.variables) {
@@ -40,7 +80,7 @@ std::vector<std::string> secrets_of_all(const Shell& shell, const JobRequest& re
 }
 
 void put_exported(const Shell& shell, const JobRequest& request, json::object& env) {
-  for (const std::string& part : comma_list(request.exported)) {
+  for (const std::string& part : export_words(request.exported)) {
     const std::size_t equals = part.find('=');
     if (equals != std::string::npos) {
       env[part.substr(0, equals)] = part.substr(equals + 1);
@@ -64,6 +104,7 @@ void put_labels(const Shell& shell, const JobRequest& request, const Work& work,
   if (!work.script.empty() && !work.words.empty()) put("slurm.command", work.words.front());
   put("slurm.output", request.output);
   put("slurm.error", request.error);
+  put("slurm.input", request.input);
   document["labels"] = std::move(labels);
 }
 
@@ -71,7 +112,7 @@ void put_resources(const JobRequest& request, json::object& document) {
   document["cpus"] = request.cpus();
   if (const auto memory = request.memory()) document["memory"] = std::to_string(*memory) + "MiB";
   if (request.all_gpus() > 0) document["gpus"] = request.all_gpus();
-  if (request.all_gpus() > 0 && !request.gpu_type.empty()) document["gpu_models"] = json::array{request.gpu_type};
+  if (request.all_gpus() > 0 && !request.gpu_type().empty()) document["gpu_models"] = json::array{request.gpu_type()};
 }
 
 void put_when(const JobRequest& request, json::object& document) {
@@ -93,15 +134,10 @@ json::array models_of_type(const std::string& type, const std::string& refusal) 
   const std::string listed = refusal.substr(begin + kKnown.size());
   for (std::string model : comma_list(listed.substr(0, listed.find('\n')))) {
     model.erase(0, model.find_first_not_of(' '));
-    const bool longer = model.size() > type.size() && std::isalnum(static_cast<unsigned char>(model[type.size()])) == 0;
-    const bool begins = std::equal(type.begin(), type.end(), model.begin(), model.end(), [](char a, char b) {
-      return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-    });
-    const bool same_start =
-        model.size() >= type.size() && std::equal(type.begin(), type.end(), model.begin(), [](char a, char b) {
-          return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-        });
-    if (begins || (same_start && longer)) models.emplace_back(model);
+    const bool same_start = lower_case(model).starts_with(lower_case(type));
+    const bool ends_there =
+        model.size() <= type.size() || std::isalnum(static_cast<unsigned char>(model[type.size()])) == 0;
+    if (same_start && ends_there) models.emplace_back(model);
   }
   return models;
 }
@@ -153,16 +189,16 @@ OrComplaint<cli::Json> asked(Shell& shell, const JobRequest& given, const Work& 
   JobRequest request = given;
   if (auto complaint = resolve_elements(shell, request)) return *complaint;
   if (const auto secrets = secrets_of_all(shell, request); !secrets.empty()) {
-    std::string names;
-    for (const std::string& one : secrets) names += (names.empty() ? "" : ",") + one;
-    shell.hint("not passed on, since a job's environment is kept in the log: " + cli::printable(names) +
-               "; --export=ALL," + cli::printable(names) +
+    const std::string names = cli::printable(cli::joined(secrets, ","));
+    shell.hint("not passed on, since a job's environment is kept in the log: " + names + "; --export=ALL," + names +
                " passes it on all the same (better: secrets, docs/data.md)");
   }
+  if (const auto unreadable = unreadable_exports(shell, request); !unreadable.empty())
+    shell.hint("not passed on, since the value is not UTF-8: " + cli::joined(unreadable, ","));
   json::object document = job_document(shell, request, work);
   auto answer = cli::answer_of(ask(json::serialize(document)));
-  if (!answer && !request.gpu_type.empty()) {
-    json::array models = models_of_type(request.gpu_type, answer.error().message);
+  if (!answer && !request.gpu_type().empty()) {
+    json::array models = models_of_type(request.gpu_type(), answer.error().message);
     if (!models.empty()) {
       document["gpu_models"] = std::move(models);
       answer = cli::answer_of(ask(json::serialize(document)));
@@ -236,11 +272,38 @@ int exit_code_of_job(const cli::Json& job) {
   return code > 0 && code < 256 ? static_cast<int>(code) : 1;
 }
 
+namespace {
+
+// The highest of its elements.
+Result<int> code_of_elements(Shell& shell, const cli::Json& array) {
+  int code = exit_code_of_job(array) == 0 ? 0 : 1;
+  const auto elements = all_items(shell.session, cli::query("/v1/jobs", {{"limit", "500"},
+                                                                         {"finished", "true"},
+                                                                         {"since", cli::show(array, "submitted")},
+                                                                         {"parent", cli::show(array, "id")}}));
+  if (!elements) return elements.error();
+  for (const cli::Json& element : *elements) code = std::max(code, exit_code_of_job(element));
+  return code;
+}
+
+}  // namespace
+
+Result<cli::Json> job_once_told(Shell& shell, const std::string& id) {
+  std::chrono::milliseconds pause = kPause;
+  for (int silent = 0;; ++silent) {
+    auto job = cli::get(shell.session, "/v1/jobs/" + id);
+    if (job || job.error().code != ErrorCode::kUnavailable || silent == kMostSilentLooks) return job;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, kLongestPause);
+  }
+}
+
 Result<int> wait_for_end(Shell& shell, const std::string& id) {
   while (true) {
-    const auto job = cli::get(shell.session, "/v1/jobs/" + id);
+    const auto job = job_once_told(shell, id);
     if (!job) return job.error();
-    if (cli::show(*job, "phase") == "finished") return exit_code_of_job(*job);
+    if (cli::show(*job, "phase") == "finished")
+      return cli::show(*job, "kind") == "array" ? code_of_elements(shell, *job) : exit_code_of_job(*job);
     std::this_thread::sleep_for(kPause);
   }
 }

@@ -24,7 +24,10 @@ OrComplaint<cli::Json> submit(Shell& shell, const JobRequest& request, const Wor
 // The same, but asks only what would happen.
 OrComplaint<cli::Json> foretell(Shell& shell, const JobRequest& request, const Work& work);
 
-// Waits until the job is over and returns its exit code.
+// Asks for the job until the server answers, for two minutes at most: it may be starting again.
+Result<cli::Json> job_once_told(Shell& shell, const std::string& id);
+
+// Waits until the job is over and returns its exit code; of an array the highest of its elements.
 Result<int> wait_for_end(Shell& shell, const std::string& id);
 
 // How a job that is over exited, as a shell would say it.

@@ -2,21 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdio>
 #include <ctime>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "slurm/letter_case.h"
 
 namespace berth::slurm {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string copy(text);
-  std::transform(copy.begin(), copy.end(), copy.begin(),
-                 [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
-  return copy;
-}
 
 std::optional<std::int64_t> number_of(std::string_view text) {
   if (text.empty() || text.size() > 9) return std::nullopt;
@@ -104,9 +99,20 @@ std::optional<Timestamp> after_now(const std::string& text, Timestamp now) {
   return std::nullopt;
 }
 
-// "2027-01-20", "01/20", "01/20/27", "012027".
-std::optional<std::tm> date_of(const std::string& text, Timestamp now) {
+// "01/20", "01.20.27", "0120", "012027" with slashes: "01/20", "01/20/27".
+std::string with_slashes(std::string text) {
+  std::replace(text.begin(), text.end(), '.', '/');
+  const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
+  if (is_number && text.size() == 6) text.insert(4, "/");
+  if (is_number && text.size() >= 4) text.insert(2, "/");
+  return text;
+}
+
+// "2027-01-20", "01/20", "01/20/27", "012027". A date without a year is the next one, or the last one if it looks back.
+std::optional<std::tm> date_of(const std::string& given, Timestamp now, Look look) {
+  const std::string text = with_slashes(given);
   std::tm parts = local_parts(now);
+  const auto today = std::pair(parts.tm_mon, parts.tm_mday);
   set_clock(parts, 0, 0, 0);
   int year = 0;
   int month = 0;
@@ -116,7 +122,11 @@ std::optional<std::tm> date_of(const std::string& text, Timestamp now) {
     parts.tm_year = year - 1900;
   } else if (std::sscanf(text.c_str(), "%2d/%2d/%2d%c", &month, &day, &year, &rest) == 3) {
     parts.tm_year = year + 100;
-  } else if (std::sscanf(text.c_str(), "%2d/%2d%c", &month, &day, &rest) != 2) {
+  } else if (std::sscanf(text.c_str(), "%2d/%2d%c", &month, &day, &rest) == 2) {
+    const auto date = std::pair(month - 1, day);
+    if (look == Look::kAhead && date < today) ++parts.tm_year;
+    if (look == Look::kBack && today < date) --parts.tm_year;
+  } else {
     return std::nullopt;
   }
   if (month < 1 || month > 12 || day < 1 || day > 31) return std::nullopt;
@@ -128,7 +138,7 @@ std::optional<std::tm> date_of(const std::string& text, Timestamp now) {
 }  // namespace
 
 std::optional<std::int64_t> limit_minutes(std::string_view text) {
-  const std::string word = lower(text);
+  const std::string word = lower_case(text);
   if (word == "unlimited" || word == "infinite" || word == "-1") return kUnlimited;
   std::int64_t days = 0;
   const std::size_t dash = text.find('-');
@@ -191,13 +201,13 @@ std::string date_line(Timestamp time) {
   return text.data();
 }
 
-std::optional<Timestamp> instant(std::string_view given, Timestamp now) {
-  const std::string text = lower(given);
+std::optional<Timestamp> instant(std::string_view given, Timestamp now, Look look) {
+  const std::string text = lower_case(given);
   if (text.starts_with("now")) return after_now(text, now);
   if (const auto clock = clock_of(text)) {
     std::tm parts = local_parts(now);
     set_clock(parts, (*clock)[0], (*clock)[1], (*clock)[2]);
-    if (from_parts(parts) < now) ++parts.tm_mday;
+    if (look == Look::kAhead && from_parts(parts) < now) ++parts.tm_mday;
     return from_parts(parts);
   }
   if (text == "today" || text == "tomorrow") {
@@ -206,8 +216,9 @@ std::optional<Timestamp> instant(std::string_view given, Timestamp now) {
     if (text == "tomorrow") ++parts.tm_mday;
     return from_parts(parts);
   }
-  const std::size_t mark = text.find('t') != std::string::npos ? text.find('t') : text.find('-', 8);
-  auto parts = date_of(text.substr(0, mark), now);
+  const bool is_iso = text.size() > 7 && text[4] == '-' && text[7] == '-';
+  const std::size_t mark = text.find('t') != std::string::npos ? text.find('t') : text.find('-', is_iso ? 8 : 0);
+  auto parts = date_of(text.substr(0, mark), now, look);
   if (!parts) return std::nullopt;
   if (mark != std::string::npos) {
     const auto clock = clock_of(text.substr(mark + 1));

@@ -26,8 +26,13 @@ std::string local_time(Timestamp time);
 // "Sun Nov 29 11:58:57 2026", the same.
 std::string date_line(Timestamp time);
 
-// Reads "now", "now+2hours", "16:00", "4pm", "today", "tomorrow", "midnight", "noon", "teatime", "fika", "01/20/27",
-// "2027-01-20", "2027-01-20T16:00:00", in the zone of the reader. A time of day that is over means tomorrow's.
-std::optional<Timestamp> instant(std::string_view text, Timestamp now);
+// Which of several times is meant: a begin is ahead, what sacct lists is past.
+enum class Look { kAhead, kBack };
+
+// Reads "now", "now+2hours", "16:00", "4pm", "today", "tomorrow", "midnight", "noon", "teatime", "fika", "01/20",
+// "01/20/27", "012027", "2027-01-20", "2027-01-20T16:00:00", in the zone of the reader. Ahead, a time of day that is
+// over means tomorrow's, and a date without a year that is over means next year's. Back, a time of day is today's, and
+// a date that is to come means last year's.
+std::optional<Timestamp> instant(std::string_view text, Timestamp now, Look look = Look::kAhead);
 
 }  // namespace berth::slurm

@@ -279,8 +279,7 @@ struct JobState {
         field("in_line_since", &JobState::in_line_since), field("waited_ms", &JobState::waited_ms),
         field("past_service", &JobState::past_service), field("generation", &JobState::generation),
         field("lost_nominations", &JobState::lost_nominations), field("evicts_from", &JobState::evicts_from),
-        field_if_set("try_given_back", &JobState::try_given_back),
-        field_if_set("pod_risks", &JobState::pod_risks));
+        field_if_set("try_given_back", &JobState::try_given_back), field_if_set("pod_risks", &JobState::pod_risks));
   }
 };
 

@@ -1,8 +1,8 @@
 #pragma once
-// What a data directory says of its log where that is in a database: the file `log.postgres`, with the id of the log and
-// its address, and the file `log.postgres-head`, the last record that was acknowledged (head_file.h). By the first, no
-// server begins on another cluster's log, or on an older one that still lies in the directory; by the second, a database
-// that went back in time is found out.
+// What a data directory says of its log where that is in a database: the file `log.postgres`, with the id of the log
+// and its address, and the file `log.postgres-head`, the last record that was acknowledged (head_file.h). By the first,
+// no server begins on another cluster's log, or on an older one that still lies in the directory; by the second, a
+// database that went back in time is found out.
 
 #include <filesystem>
 #include <optional>

@@ -30,6 +30,7 @@ SCRIPTS = {
     "badopt.sh": "#!/bin/sh\n#SBATCH --no-such-option\necho hi\n",
     "empty.sh": "",
     "blank.sh": "   \n\n",
+    "stray.sh": "#!/bin/sh\n#SBATCH -J my job\n#SBATCH --time=5\necho hi\n",
     "steps.sh": "#!/bin/sh\nsrun -n 1 sh -c 'echo $SLURM_PROCID $SLURM_LOCALID $SLURM_STEP_ID; exit 4'\necho code $?\n",
     "variables.sh": "#!/bin/sh\n#SBATCH -n 1 -c 1 --ntasks-per-node=1 --mem=64 --gres=gpu:1 -t 5\nenv | grep ^SLURM_ | sort\n",
 }
@@ -68,6 +69,10 @@ squeue -n two,urgent
 squeue -S i
 squeue -S -i
 squeue -S j
+squeue -S U -j 2
+squeue -S 0
+squeue --accounts=lab
+squeue --partitions=train
 squeue --nosuch
 squeue extra
 squeue -w n1
@@ -92,10 +97,14 @@ sacct -j abc
 sacct -X --format=jobid,nosuch
 sacct -X -s nosuch
 sacct -X -S nosuch
+sacct extra more
 scontrol hold 99999
 scontrol release 99999
 scontrol show job 99999
 scontrol show job abc
+scontrol show job 1 2
+scontrol show jobs 1,2
+scontrol show
 scontrol update JobId=99999 Priority=5
 scontrol update Name=a
 scontrol nosuch
@@ -127,6 +136,8 @@ REFUSED = """
 sbatch crlf.sh
 sbatch noshebang.sh
 sbatch badopt.sh
+sbatch stray.sh
+sbatch --mem=100 --mem-per-cpu=10 ok.sh
 sbatch empty.sh
 sbatch blank.sh
 sbatch /no/such/file
@@ -184,6 +195,9 @@ srun echo hello
 srun sh -c exit\\ 3
 srun nosuchprogram
 srun sh -c echo\\ out;echo\\ err>&2
+sbatch -W -o out-both.txt -e out-both.txt --wrap echo\\ out;echo\\ err>&2;echo\\ out2
+sbatch -W -o out-step.txt --wrap srun\\ -o\\ out-step-of.txt\\ -D\\ /usr\\ pwd
+sbatch -W -o none --wrap echo\\ hi
 sbatch -W variables.sh
 sbatch -W -a 3-9:3 -o arr-%A_%a.txt --wrap echo\\ $SLURM_ARRAY_TASK_ID\\ $SLURM_ARRAY_TASK_COUNT\\ $SLURM_ARRAY_TASK_MAX\\ $SLURM_ARRAY_TASK_STEP
 """

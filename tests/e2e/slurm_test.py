@@ -8,7 +8,7 @@ import subprocess
 import sys
 import traceback
 
-from patience import eventually
+from patience import eventually, stretched
 from slurm_commands import SlurmCommands
 
 checks = []
@@ -92,6 +92,226 @@ def an_array_has_the_numbers_of_its_elements(slurm):
     assert beyond.returncode == 1 and "Job violates accounting/QOS policy" in beyond.stderr and "--day-limit" in beyond.stderr, beyond
     refused = slurm.run("sbatch", "--array=0-1000000", "--wrap", "true")
     assert refused.returncode == 1 and refused.stderr.endswith("Invalid job array specification\n"), refused
+
+
+def begin_array(slurm, words, running):
+    """An array of which `running` elements run and others wait."""
+    job = taken(slurm.run("sbatch", *words, "--wrap", "trap '' USR1; touch began-$SLURM_ARRAY_JOB_ID-$SLURM_ARRAY_TASK_ID; sleep 300"))
+    eventually("the elements run", lambda: all(os.path.exists(os.path.join(slurm.home, f"began-{job}-{one}")) for one in running))
+    return job
+
+
+def shown_elements(slurm):
+    return sorted(slurm.run("squeue", "-h", "-o", "%i %t").stdout.splitlines())
+
+
+@check
+def no_choice_of_a_part_of_an_array_ends_all_of_it(slurm):
+    """Elements that have not begun have no job of their own, so each of these would end the elements that run, too."""
+    job = begin_array(slurm, ["-a", "0-3%1", "-J", "part"], [0])
+    before = [f"{job}_0 R", f"{job}_[1-3%1] PD"]
+    for words in (["-u", "alice", f"{job}_3"], ["--me", f"{job}_3"], [f"{job}_3"], ["-t", "PENDING", "-u", "alice"], ["-t", "PD", str(job)]):
+        ran = slurm.run("scancel", *words)
+        assert ran.returncode == 1 and f"ended with their array alone: scancel {job}" in ran.stderr, (words, ran)
+        assert shown_elements(slurm) == before, words
+    for words in (["-i", f"{job}_3"], ["-i", str(job)]):
+        ran = slurm.run("scancel", *words, text="n\nn\n")
+        assert ran.returncode == 1 and f"ended with their array alone: scancel {job}" in ran.stderr, (words, ran)
+        assert shown_elements(slurm) == before, words
+    assert slurm.run("scancel", "-u", "alice", "-n", "part").returncode == 0
+    slurm.server.wait_phase(job, "finished")
+    waiting = taken(slurm.run("sbatch", "-H", "-a", "0-3", "--wrap", "true"))
+    assert slurm.run("scancel", "-t", "PENDING", "-u", "alice").returncode == 0, "none of it runs: all of it is chosen"
+    slurm.server.wait_phase(waiting, "finished")
+
+
+@check
+def a_signal_goes_to_what_runs_and_ends_no_job(slurm):
+    """Only KILL cancels; TERM is for a script that catches it."""
+    job = taken(slurm.run("sbatch", "-t", "10", "-o", "term.out", "--wrap",
+                          'trap "echo caught; exit 5" TERM; echo ready; while :; do sleep 0.1; done'))
+    path = os.path.join(slurm.home, "term.out")
+    eventually("the script is ready", lambda: os.path.exists(path) and "ready" in open(path).read())
+    assert slurm.run("scancel", "-s", "TERM", str(job)).returncode == 0
+    slurm.server.wait_phase(job, "finished")
+    seen = slurm.server.job(job)
+    said = open(path).read().splitlines()
+    assert said[0] == "ready" and said[-1] == "caught" and seen["outcome"] == "failed" and seen["code"] == 5, (said, seen["outcome"])
+    array = begin_array(slurm, ["-a", "0-3%2"], [0, 1])
+    for words in ([str(array)], ["-u", "alice"]):
+        assert (slurm.run("scancel", "-s", "USR1", *words).returncode, slurm.run("scancel", "-s", "CONT", *words).stderr) == (0, ""), words
+    assert shown_elements(slurm) == [f"{array}_0 R", f"{array}_1 R", f"{array}_[2-3%2] PD"]
+    assert slurm.run("scancel", "-s", "TERM", str(array)).returncode == 0
+    for one in (2, 3):
+        eventually("the others begin", lambda number=one: os.path.exists(os.path.join(slurm.home, f"began-{array}-{number}")))
+    assert slurm.run("scancel", str(array)).returncode == 0
+    slurm.server.wait_phase(array, "finished")
+
+
+@check
+def what_a_job_is_called_cannot_forge_a_line_or_command_a_terminal(slurm):
+    typed = "x\n7 \x9b2J \u202e\x1b[31m"
+    job = taken(slurm.run("sbatch", "-H", "--comment", typed, "--wrap", "true"))
+    for words in (["squeue", "-h", "-o", "%k"], ["sacct", "-j", str(job), "-X", "-n", "-P", "-o", "comment"],
+                  ["scontrol", "show", "job", str(job)], ["scontrol", "-o", "show", "job", str(job)]):
+        ran = slurm.run(*words)
+        assert "x\\n7 \\x9b2J \\u202e\\x1b[31m" in ran.stdout and not re.search("[\x1b\x9b\u202e]", ran.stdout), (words, ran)
+    assert "\n   Comment=x\\n7 \\x9b2J \\u202e\\x1b[31m \n" in slurm.run("scontrol", "show", "job", str(job)).stdout
+    assert slurm.run("scancel", str(job)).returncode == 0
+
+
+@check
+def streams_and_elements_of_one_file_keep_what_the_other_wrote(slurm):
+    said = slurm.run("sbatch", "-W", "-o", "one.log", "-e", "one.log", "--wrap", "echo out; echo a longer line on stderr >&2; echo out")
+    assert said.returncode == 0, said
+    path = os.path.join(slurm.home, "one.log")
+    assert open(path).read() == "out\na longer line on stderr\nout\n", open(path).read()
+    slurm.run("sbatch", "-W", "-o", "one.log", "--wrap", "echo new")
+    assert open(path).read() == "new\n", "it is emptied first"
+    slurm.run("sbatch", "-W", "-o", "one.log", "--open-mode=append", "--wrap", "echo more")
+    assert open(path).read() == "new\nmore\n", "unless it is to be kept"
+
+
+@check
+def a_wrong_order_is_refused_by_its_letter(slurm):
+    ran = slurm.run("squeue", "-h", "-S", "i,0")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", "squeue: error: Invalid sort specification: 0\n"), ran
+    assert slurm.run("squeue", "-h", "-S", "U").returncode == 0, "by the number of the user"
+
+
+@check
+def a_step_obeys_its_files_and_its_directory_and_tells_what_it_does_not(slurm):
+    path = script(slurm, "step.sh", "#!/bin/sh\nsrun -o step-%j.out -D /usr --gres=gpu:1 pwd; cat step-$SLURM_JOB_ID.out\n"
+                  "SLURM_STDOUTMODE=variable.out srun echo by variable; cat variable.out\nsrun -o none echo nothing\n"
+                  "srun -e errors.out sh -c 'echo err >&2'; cat errors.out\nsrun -D /nonexistent pwd\nsrun -i data.txt cat\necho code $?\n")
+    said = output_of(slurm, taken(slurm.run("sbatch", path))).splitlines()
+    node = slurm.server.node_name
+    assert said == ["srun: warning: --gres is not held in a job: a step has all of the job", "/usr", "by variable", "err",
+                    f"slurmstepd-{node}: error: couldn't chdir to `/nonexistent': going to /tmp instead", "/tmp",
+                    "srun: error: Unable to allocate resources: Unspecified error",
+                    "srun: berth: --input=data.txt is not held: a step has no stdin; redirect it in the command", "code 1"], said
+
+
+@check
+def a_stray_word_of_a_directive_is_refused(slurm):
+    path = script(slurm, "stray.sh", "#!/bin/sh\n#SBATCH -J my job\n#SBATCH --time=5\necho\n")
+    ran = slurm.run("sbatch", path)
+    assert ran.returncode == 255 and ran.stderr.startswith("sbatch: error: Invalid directive found in batch script: job\n"), ran
+    loop = os.path.join(slurm.home, "loop.sh")
+    os.symlink(loop, loop)
+    ran = slurm.run("sbatch", loop)
+    assert (ran.returncode, ran.stderr) == (1, f"sbatch: error: Unable to open file {loop}\n"), ran
+
+
+@check
+def the_words_of_export_are_those_of_slurm(slurm):
+    shell = {"GREETING": "hello", "BROKEN": "a\udcff"}
+    run = slurm.run("sbatch", "-H", "--export=all,A='x,y',B=2", "--wrap", "true", env=shell)
+    job = int(run.stdout.split()[-1])
+    env = slurm.server.job(job)["spec"]["env"]
+    assert env["GREETING"] == "hello" and env["A"] == "'x,y'" and env["B"] == "2" and "BROKEN" not in env, env
+    assert "not passed on, since the value is not UTF-8: BROKEN\n" in run.stderr, run
+    assert slurm.run("scancel", str(job)).returncode == 0
+
+
+@check
+def variables_of_scancel_narrow_and_guard_what_it_ends(slurm):
+    job = taken(slurm.run("sbatch", "-H", "--wrap", "true"))
+    for variables in ({"SCANCEL_USER": "carol"}, {"SCANCEL_STATE": "RUNNING"}, {"SCANCEL_NAME": "x"}, {"SCANCEL_INTERACTIVE": "true"}):
+        assert slurm.run("scancel", str(job), env=variables).returncode == 0 and slurm.server.job(job)["phase"] == "pending", variables
+    ran = slurm.run("scancel", str(job), env={"SCANCEL_INTERACTIVE": "1"})
+    assert ran.returncode == 1 and ran.stderr.startswith("scancel: error: Unrecognized SCANCEL_INTERACTIVE value: 1\n"), ran
+    ran = slurm.run("scancel", str(job), env={"SCANCEL_WCKEY": "a"})
+    assert ran.returncode == 1 and "--wckey is not held" in ran.stderr, ran
+    assert slurm.server.job(job)["phase"] == "pending"
+    assert slurm.run("scancel", "-u", "alice", env={"SCANCEL_USER": "carol"}).returncode == 0, "the word wins"
+    slurm.server.wait_phase(job, "finished")
+
+
+@check
+def lists_of_nodes_are_those_of_slurm(slurm):
+    node = slurm.server.node_name
+    folded = f"other[1-3],{node[:-1]}[{node[-1]}-9]" if node[-1].isdigit() else f"other[1-3],{node}"
+    job = begin_array(slurm, ["-a", "0"], [0])
+    for words in (["squeue", "-h", "-o", "%i", "-w", folded], ["squeue", "-h", "-o", "%i", "--nodes", folded],
+                  ["sacct", "-X", "-n", "-P", "-o", "jobid", "-N", folded, "-s", "R"]):
+        assert slurm.run(*words).stdout == f"{job}_0\n", (words, slurm.run(*words))
+    ran = slurm.run("squeue", "-w", "n[1-")
+    assert (ran.returncode, ran.stderr) == (1, "squeue: error: Invalid node name n[1-\n"), ran
+    assert slurm.run("scancel", "-w", "other[1-3]").returncode == 0 and slurm.server.job(job)["phase"] == "running"
+    assert slurm.run("scancel", "-w", folded).returncode == 0
+    slurm.server.wait_phase(job, "finished")
+
+
+@check
+def scontrol_takes_its_words_and_options_in_any_order(slurm):
+    job = taken(slurm.run("sbatch", "-H", "-o", "x-%4j-%a.txt", "-e", "err-%x", "-i", "in-%j", "-J", "jn", "-w", "n1,n[3-4]", "-x", "m1",
+                          "-C", "a|b", "--wrap", "true"))
+    wanted = slurm.run("scontrol", "-o", "show", "job", str(job)).stdout
+    home = os.path.realpath(slurm.home)
+    for part in (f"StdErr={home}/err-jn ", f"StdIn={home}/in-{job} ", f"StdOut={home}/x-%4j-4294967294.txt ", "ReqNodeList=n[1,3-4] ",
+                 "ExcNodeList=m1 ", "Features=a|b "):
+        assert part in wanted, (part, wanted)
+    unchanging = lambda text: re.sub(r"LastSchedEval=\S+", "", text)
+    for words in (["show", "jobid", "-dd", str(job), "-o"], ["show", f"job={job}", "-o"], ["-o", "show", f"JobId={job}"], ["show", "JOBS", str(job), "-o"]):
+        ran = slurm.run("scontrol", *words)
+        assert ran.returncode == 0 and unchanging(ran.stdout) == unchanging(wanted), (words, ran)
+    ran = slurm.run("scontrol", "show", "job", str(job), str(job))
+    assert (ran.returncode, ran.stderr) == (1, "too many arguments for keyword:show\n"), ran
+    second = taken(slurm.run("sbatch", "-H", "--wrap", "sleep 300"))
+    assert slurm.run("scontrol", "update", f"JobId={job},{second}", "Priority=3", user="root").returncode == 0
+    assert [slurm.server.job(one)["priority"] for one in (job, second)] == [3, 3]
+    assert slurm.run("scontrol", "release", f"jobid={second}").returncode == 0 and not slurm.server.job(second)["held"]
+    assert slurm.run("scancel", str(job), str(second)).returncode == 0
+
+
+@check
+def one_element_is_shown_by_its_number_alone(slurm):
+    job = taken(slurm.run("sbatch", "-H", "-a", "0-99999", "--wrap", "true"))
+    shown = slurm.run("squeue", "-h", "-o", "%i", "-j", f"{job}_7,{job}_99999")
+    assert shown.stdout == f"{job}_7\n{job}_99999\n", shown
+    shown = slurm.run("scontrol", "-o", "show", "job", f"{job}_7")
+    assert shown.stdout.startswith(f"JobId={job} ArrayJobId={job} ArrayTaskId=7 "), shown
+    shown = slurm.run("sacct", "-X", "-n", "-P", "-o", "jobid,reqmem", "-j", f"{job}_7")
+    assert shown.stdout.startswith(f"{job}_7|"), shown
+    assert slurm.run("scancel", str(job)).returncode == 0
+
+
+@check
+def sacct_looks_back_and_knows_its_fields(slurm):
+    every = slurm.run("sacct", "-X", "-P", "-o", "ALL")
+    assert len(every.stdout.splitlines()[0].split("|")) > 40, every
+    ran = slurm.run("sacct", "-o", "%10")
+    assert (ran.returncode, ran.stderr) == (1, 'sacct: error: Invalid field requested: "%10"\n'), ran
+    ran = slurm.run("sacct", "extra", "more")
+    assert (ran.returncode, ran.stderr) == (1, "sacct: error: Unknown arguments:\nsacct: error:  extra\nsacct: error:  more\n"), ran
+    ran = slurm.run("sacct", "-S", "now+1hour")
+    assert ran.returncode == 1 and re.fullmatch(r"sacct: error: Start time \(\S+\) requested is after end time \(\S+\)\.\n", ran.stderr), ran
+    assert slurm.run("sacct", "-X", "-n", "-S", "00:00").stdout != "", "this day's midnight, not the next one"
+
+
+@check
+def lists_are_sorted_by_number_and_long_is_long(slurm):
+    jobs = [taken(slurm.run("sbatch", "-H", "-t", limit, "--wrap", "true")) for limit in ("100", "9", "20-00:00:00")]
+    jobs.append(taken(slurm.run("sbatch", "-H", "--wrap", "true")))
+    shown = slurm.run("squeue", "-h", "-o", "%i", "-S", "l").stdout.split()
+    assert shown == [str(jobs[at]) for at in (1, 0, 2, 3)], shown
+    titles = slurm.run("squeue", "-l", env={"SQUEUE_FORMAT": "%i %j"}).stdout.splitlines()[1]
+    assert titles.split()[-1] == "NODELIST(REASON)", titles
+    assert slurm.run("scancel", *map(str, jobs)).returncode == 0
+
+
+@check
+def waiting_outlasts_a_server_that_starts_again(slurm):
+    waiting = subprocess.Popen(["sbatch", "-W", "--parsable", "-a", "1-3", "--wrap", "sleep 2; exit $SLURM_ARRAY_TASK_ID"], cwd=slurm.home,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=slurm.environment("alice"))
+    job = int(waiting.stdout.readline())
+    slurm.server.wait_phase(job, "running")
+    slurm.server.stop()
+    slurm.server.flags += ["--port", str(slurm.server.port)]
+    assert slurm.server.start(), slurm.server.tail()
+    said = waiting.communicate(timeout=stretched(120))
+    assert waiting.returncode == 3, (waiting.returncode, said)
 
 
 @check
