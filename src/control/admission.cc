@@ -49,19 +49,23 @@ AdmissionVerdict judge(const state::State& state, const JobSpec& spec, std::opti
   return verdict;
 }
 
-std::vector<ForbiddenOption> forbidden_to_pods(const state::State& state, const JobSpec& spec) {
+ForbiddenToPods forbidden_to_pods(const state::State& state, const JobSpec& spec) {
   std::set<ForbiddenOption> all;
+  ForbiddenToPods forbidden;
   for (const state::QueueState* queue : queues_down_to(state, spec.queue)) {
     for (const auto* rules : {&queue->admission, &queue->own_admission}) {
       for (const AdmissionRule& rule : *rules) {
         if (rule.mode != AdmissionMode::kEnforce || !asks_for_risks(rule) || !applies(rule, spec, std::nullopt))
           continue;
-        for (const ForbiddenOption option : forbidden_by(rule)) all.insert(option);
-        if (!rule.host_paths.empty()) all.insert(ForbiddenOption::kHostPaths);
+        for (const ForbiddenOption option : forbidden_by(rule)) {
+          if (option != ForbiddenOption::kHostPaths || rule.host_paths.empty()) all.insert(option);
+        }
+        if (!rule.host_paths.empty()) forbidden.host_paths.push_back(rule.host_paths);
       }
     }
   }
-  return {all.begin(), all.end()};
+  forbidden.options.assign(all.begin(), all.end());
+  return forbidden;
 }
 
 Result<Reply> set_rules(Batch& batch, const SetRules& command) {

@@ -33,9 +33,8 @@ std::vector<const state::QueueState*> queues_down_to(const state::State& state, 
 AdmissionVerdict judge(const state::State& state, const JobSpec& spec, std::optional<Role> role,
                        std::span<const std::string> more_images = {}, const PodRisks& risks = {});
 
-// Returns what the rules that are enforced forbid to the pods of a job of pods, ascending, each once. Requires: as
-// above.
-std::vector<ForbiddenOption> forbidden_to_pods(const state::State& state, const JobSpec& spec);
+// Returns what the rules that are enforced forbid to the pods of a job of pods. Requires: as above.
+ForbiddenToPods forbidden_to_pods(const state::State& state, const JobSpec& spec);
 
 // Sets the rules of a queue beside those of the configuration. Error: no such queue, or a rule that breaks
 // mistakes_in() or has the name of one that the configuration has there.

@@ -126,7 +126,7 @@ TEST_CASE("admission: what pods ask for is judged, kept with the job, and told t
   CHECK_EQ(loaded->job(event.job)->pod_risks, PodRisks({root}));
   CHECK_EQ(loaded->digest(), fleet.state.digest());
   using enum ForbiddenOption;
-  CHECK_EQ(forbidden_to_pods(fleet.state, pods),
+  CHECK_EQ(forbidden_to_pods(fleet.state, pods).options,
            std::vector{kPrivileged, kHostNamespaces, kHostPaths, kHostPorts, kAddedCapabilities});
 }
 

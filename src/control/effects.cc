@@ -156,6 +156,20 @@ void prepend(std::vector<std::string>& command, std::vector<std::string> words) 
   command = std::move(words);
 }
 
+// Of the risks that were judged only those go along that a rule forbids: nothing is compared with the others.
+void add_what_is_forbidden(const State& state, const JobState& job, StartTask& start) {
+  if (!job.pod_risks) return;
+  start.forbidden = forbidden_to_pods(state, job.spec);
+  const auto& [options, host_paths] = start.forbidden;
+  if (options.empty() && host_paths.empty()) return;
+  start.pod_risks.emplace();
+  for (const PodRisk& one : *job.pod_risks) {
+    const bool is_of_path = one.option == ForbiddenOption::kHostPaths && !host_paths.empty();
+    if (is_of_path || std::find(options.begin(), options.end(), one.option) != options.end())
+      start.pod_risks->push_back(one);
+  }
+}
+
 StartTask start_of(const State& state, const JobState& job, std::uint32_t index) {
   const AttemptState& attempt = *job.attempt;
   const TaskPlacement& placement = attempt.tasks[index].placement;
@@ -217,8 +231,7 @@ StartTask start_of(const State& state, const JobState& job, std::uint32_t index)
   start.memory_mib = placement.memory_mib;
   start.countables = placement.countables;
   start.source = job.spec.source;
-  start.pod_risks = job.pod_risks;
-  if (job.pod_risks) start.forbidden = forbidden_to_pods(state, job.spec);
+  add_what_is_forbidden(state, job, start);
   start.family = job.parent;
   start.time_limit_ms = checked_multiply(job.spec.time_limit_s, 1000);
   start.grace_ms = state.grace_ms(job);

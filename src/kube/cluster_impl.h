@@ -299,6 +299,7 @@ class Cluster::Impl {
   bool adopt(const TaskKey& key, Task& task);
   void try_bind(const TaskKey& key, Task& task);
   bool may_be(const Pod& pod, const Task& task) const;
+  std::string what_is_beyond(const TaskKey& key, const Task& task) const;
   void tell_what_is_beyond(Pod& pod, const Task& task);
   Pod* pod_for(const TaskKey& key, const Task& task);
   void follow(const std::string& uid, Pod& pod);

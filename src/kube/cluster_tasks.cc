@@ -119,16 +119,31 @@ bool Cluster::Impl::may_be(const Pod& pod, const Task& task) const {
   return node == nodes_.end() || allows_node(pod, node->second);
 }
 
+std::string told_of(const PodRisk& risk) {
+  return std::string(name_of(risk.option)) + (risk.where.empty() ? "" : " of '" + risk.where + "'");
+}
+
+// Returns what a pod of the group asks for that a rule forbids and that no pod of the job had asked for; empty: none.
+std::string Cluster::Impl::what_is_beyond(const TaskKey& key, const Task& task) const {
+  const auto group = group_of_job_.find(key.job);
+  if (group == group_of_job_.end()) return {};
+  for (const std::string& uid : groups_.at(group->second).pods) {
+    const Pod& pod = pods_.at(uid);
+    if (!waits_to_be_bound(pod)) continue;
+    const auto more = beyond(pod.object.wish.risks, task.start.pod_risks, task.start.forbidden);
+    if (!more.empty()) return told_of(more.front());
+  }
+  return {};
+}
+
 // Tells a pod that joined the group of the task why it is not started as a part of it, if that is for a rule.
 void Cluster::Impl::tell_what_is_beyond(Pod& pod, const Task& task) {
   if (!waits_to_be_bound(pod)) return;
   const auto more = beyond(pod.object.wish.risks, task.start.pod_risks, task.start.forbidden);
   if (more.empty()) return;
-  const PodRisk& first = more.front();
   tell(pod, "NotAccepted",
        "it joins the group of job " + std::to_string(task.start.key.job.value()) +
-           " and asks for what a rule forbids and no pod of the job had asked for: " +
-           std::string(name_of(first.option)) + (first.where.empty() ? "" : " of '" + first.where + "'") +
+           " and asks for what a rule forbids and no pod of the job had asked for: " + told_of(more.front()) +
            ". Make it as the others are",
        true);
 }
@@ -413,7 +428,10 @@ void Cluster::Impl::tick_task(const TaskKey& key, Task& task) {
   if (task.phase == TaskPhase::kWaitsForPod) {
     try_bind(key, task);
     if (task.phase != TaskPhase::kWaitsForPod || now_ - task.since < options_.pod_wait_s * 1000) return;
-    return fail_start(key, task, "there was no pod for it within " + std::to_string(options_.pod_wait_s) + " s");
+    const std::string what = what_is_beyond(key, task);
+    return fail_start(key, task,
+                      "there was no pod for it within " + std::to_string(options_.pod_wait_s) + " s" +
+                          (what.empty() ? "" : ": one asks for what a rule forbids and its job did not, " + what));
   }
   if (task.phase == TaskPhase::kWaitsForGang) return tick_gang(key, task);
   if (task.own && task.phase == TaskPhase::kBinding) return tick_own(key, task);

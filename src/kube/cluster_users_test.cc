@@ -194,7 +194,7 @@ TEST_CASE("a pod that joins a group and asks for what is forbidden, and was not 
   api.remove(api.uid_of("b"));
   api.pod("c", 1, kStampedGang, R"("hostNetwork":true)");
   api.settle();
-  const auto start_of = [&](std::uint32_t number, std::vector<ForbiddenOption> forbidden) {
+  const auto start_of = [&](std::uint32_t number, ForbiddenToPods forbidden) {
     StartTask start;
     start.key = {JobId(1), 1, number, 1};
     start.node = "n1";
@@ -207,7 +207,7 @@ TEST_CASE("a pod that joins a group and asks for what is forbidden, and was not 
   };
   SUBCASE("where a rule forbids it") {
     for (std::uint32_t number = 0; number < 2; ++number)
-      api.start(start_of(number, {ForbiddenOption::kHostNamespaces, ForbiddenOption::kRoot}));
+      api.start(start_of(number, {{ForbiddenOption::kHostNamespaces, ForbiddenOption::kRoot}, {}}));
     api.pass(3);
     CHECK_EQ(api.node_of("c"), "");
     CHECK_NE(api.told("c").find(

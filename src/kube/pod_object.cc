@@ -287,7 +287,7 @@ Result<PodObject> read_pod(const json::object& pod, std::string_view scheduler,
   read_terms(pod, object);
   object.wish.stamp = annotation(pod, kStampAnnotation);
   read_images(pod, object.wish);
-  object.wish.risks = risks_of(pod, vendors);
+  if (object.ours && object.node.empty()) object.wish.risks = risks_of(pod, vendors);  // else it is judged no more
   refuse_what_is_not_supported(pod, object.wish);
   object.wish.terms = read_pod_terms(pod);
   if (!object.wish.terms.problem.empty()) refuse(object.wish, object.wish.terms.problem + " is not supported");

@@ -136,7 +136,7 @@ class RiskReading {
     }
   }
 
-  // The variable gives a container GPUs of the node past every count. What an image sets itself is not seen here.
+  // The variable gives a container GPUs of the node past every count, also beside a GPU of its own. What an image sets itself is not seen here.
   void read_visible_devices(const json::object& container) {
     for (const json::object* variable : objects_at(container, {"env"})) {
       if (text_at(*variable, {"name"}) != kVisibleDevices) continue;
@@ -155,7 +155,7 @@ class RiskReading {
           amount_of(resources_, "limits", resource).empty())
         add(kGpusWithoutLimits, std::string(resource));
     }
-    if (!has_devices) read_visible_devices(container);
+    read_visible_devices(container);
     if (!states_any(resources_)) read_requests(resources);
   }
 
@@ -239,6 +239,14 @@ std::vector<PodRisk> once_each(std::vector<PodRisk> risks) {
   return kept;
 }
 
+bool is_forbidden(const PodRisk& risk, const ForbiddenToPods& forbidden) {
+  const auto& options = forbidden.options;
+  if (std::find(options.begin(), options.end(), risk.option) != options.end()) return true;
+  const auto allows = [&](const std::vector<std::string>& paths) { return allows_host_path(paths, risk.what); };
+  return risk.option == ForbiddenOption::kHostPaths &&
+         !std::all_of(forbidden.host_paths.begin(), forbidden.host_paths.end(), allows);
+}
+
 }  // namespace
 
 std::vector<PodRisk> risks_of(const json::object& pod, const std::vector<std::string>& vendors) {
@@ -246,19 +254,18 @@ std::vector<PodRisk> risks_of(const json::object& pod, const std::vector<std::st
 }
 
 std::vector<PodRisk> joined(std::vector<PodRisk> a, const std::vector<PodRisk>& b) {
-  if (a == b) return a;
+  if (std::includes(a.begin(), a.end(), b.begin(), b.end())) return a;  // both are ascending
   a.insert(a.end(), b.begin(), b.end());
   return once_each(std::move(a));
 }
 
 std::vector<PodRisk> beyond(const std::vector<PodRisk>& risks, const PodRisks& judged,
-                            const std::vector<ForbiddenOption>& forbidden) {
+                            const ForbiddenToPods& forbidden) {
   std::vector<PodRisk> more;
   if (!judged) return more;
   const auto has = [&](const PodRisk& one) { return std::find(judged->begin(), judged->end(), one) != judged->end(); };
   for (const PodRisk& one : risks) {
-    const bool matters = std::find(forbidden.begin(), forbidden.end(), one.option) != forbidden.end();
-    if (matters && !has(one) && !has({one.option, {}, kMoreRisks})) more.push_back(one);
+    if (is_forbidden(one, forbidden) && !has(one) && !has({one.option, {}, kMoreRisks})) more.push_back(one);
   }
   return more;
 }

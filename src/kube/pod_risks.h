@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/effect.h"
 #include "model/pod_risk.h"
 
 namespace berth::kube {
@@ -20,6 +21,6 @@ std::vector<PodRisk> joined(std::vector<PodRisk> a, const std::vector<PodRisk>& 
 // Returns those of the risks that are forbidden and none of those that were judged. Absent: it is not known what was
 // judged, and nothing goes beyond it.
 std::vector<PodRisk> beyond(const std::vector<PodRisk>& risks, const PodRisks& judged,
-                            const std::vector<ForbiddenOption>& forbidden);
+                            const ForbiddenToPods& forbidden);
 
 }  // namespace berth::kube

@@ -100,7 +100,8 @@ TEST_CASE("pod risks: each field of a container is seen") {
        {}},
       {R"({"resources":{"limits":{"nvidia.com/gpu":null}},"env":[{"name":"NVIDIA_VISIBLE_DEVICES","valueFrom":{}}]})",
        {"gpus-without-limits main NVIDIA_VISIBLE_DEVICES"}},
-      {R"({"env":[{"name":"NVIDIA_VISIBLE_DEVICES","value":"all"}]})", {}},
+      {R"({"env":[{"name":"NVIDIA_VISIBLE_DEVICES","value":"all"}]})",
+       {"gpus-without-limits main NVIDIA_VISIBLE_DEVICES"}},
       {R"({"resources":{"requests":{"cpu":"900m"}}})", {"requests-below-limits main cpu"}},
       {R"({"resources":{"requests":{"memory":"1024Mi"}}})", {}},
       {R"({"resources":{"requests":{"memory":"1073741823"}}})", {"requests-below-limits main memory"}},
@@ -206,12 +207,16 @@ TEST_CASE("pod risks: those of several pods are joined, each once, and stay few"
 TEST_CASE("pod risks: what is forbidden and was not judged goes beyond it") {
   using enum ForbiddenOption;
   const std::vector<PodRisk> risks{{kHostPorts, "c", "80"}, {kRoot, "c", ""}};
-  CHECK(beyond(risks, risks, {kRoot, kHostPorts}).empty());
-  CHECK_EQ(beyond(risks, std::vector<PodRisk>{}, {kRoot}), std::vector<PodRisk>{risks[1]});
-  CHECK_EQ(beyond(risks, std::vector<PodRisk>{risks[1]}, {kRoot, kHostPorts}), std::vector<PodRisk>{risks[0]});
-  CHECK(beyond(risks, std::vector<PodRisk>{}, {kPrivileged}).empty());
-  CHECK(beyond(risks, {}, {kRoot}).empty());
-  CHECK(beyond(risks, std::vector<PodRisk>{{kHostPorts, "", kMoreRisks}}, {kHostPorts}).empty());
+  CHECK(beyond(risks, risks, {{kRoot, kHostPorts}, {}}).empty());
+  CHECK_EQ(beyond(risks, std::vector<PodRisk>{}, {{kRoot}, {}}), std::vector<PodRisk>{risks[1]});
+  CHECK_EQ(beyond(risks, std::vector<PodRisk>{risks[1]}, {{kRoot, kHostPorts}, {}}), std::vector<PodRisk>{risks[0]});
+  CHECK(beyond(risks, std::vector<PodRisk>{}, {{kPrivileged}, {}}).empty());
+  CHECK(beyond(risks, {}, {{kRoot}, {}}).empty());
+  const std::vector<PodRisk> paths{{kHostPaths, "v", "/data/x"}, {kHostPaths, "v", "/etc"}};
+  CHECK_EQ(beyond(paths, std::vector<PodRisk>{}, {{}, {{"/data/*"}}}), std::vector<PodRisk>{paths[1]});
+  CHECK_EQ(beyond(paths, std::vector<PodRisk>{}, {{}, {{"/data/*"}, {"/scratch"}}}), paths);
+  CHECK(beyond(paths, std::vector<PodRisk>{}, {{}, {}}).empty());
+  CHECK(beyond(risks, std::vector<PodRisk>{{kHostPorts, "", kMoreRisks}}, {{kHostPorts}, {}}).empty());
 }
 
 }  // namespace berth::kube

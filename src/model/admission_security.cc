@@ -97,7 +97,7 @@ void check_pods(const AdmissionRule& rule, const std::vector<PodRisk>& risks, st
   const std::vector<ForbiddenOption> forbidden = forbidden_by(rule);
   for (const PodRisk& risk : risks) {
     if (!risk_breaks(risk, rule, forbidden)) continue;
-    if (risk.what == kMoreRisks)
+    if (risk.where.empty() && risk.what == kMoreRisks)
       broken.push_back("pod: there is more of " + std::string(name_of(risk.option)) + " than the " +
                        std::to_string(kMostRisks) + " that are looked at");
     else

@@ -42,6 +42,13 @@ struct TaskSecret {
   std::string path;
 };
 
+// What the rules that are enforced forbid to the pods of a job.
+struct ForbiddenToPods {
+  std::vector<ForbiddenOption> options;              // ascending, each once
+  std::vector<std::vector<std::string>> host_paths;  // of each rule that allows some; each has to allow a path
+  bool operator==(const ForbiddenToPods&) const = default;
+};
+
 // Starts one task on its node.
 struct StartTask {
   TaskKey key;
@@ -58,9 +65,9 @@ struct StartTask {
   std::int64_t memory_mib = 0;
   Countables countables = {};
   JobSource source = {};                        // of its job
-  PodRisks pod_risks = {};                      // that were judged when its job was submitted
-  std::vector<ForbiddenOption> forbidden = {};  // to its pods, by rules that are enforced; empty if no risks are known
-  JobId family = {};                            // its service or array; invalid: it has none
+  PodRisks pod_risks = {};         // of what is forbidden: those that were judged when its job was submitted
+  ForbiddenToPods forbidden = {};  // empty if no risks are known
+  JobId family = {};               // its service or array; invalid: it has none
   // 0: none. The executor enforces it even while the control plane is down.
   std::int64_t time_limit_ms = 0;
   std::int64_t grace_ms = 0;

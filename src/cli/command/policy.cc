@@ -69,7 +69,7 @@ std::string trial_text(const Json& trial, std::size_t width) {
     counts.add({show(rule, "name"), show(rule, "mode"), show(rule, "jobs"), show(rule, "gpus")});
   text += counts.text(width);
   for (const Json& rule : items(trial, "rules")) {
-    if (const std::string jobs = show(rule, "not_known"); jobs != "0")
+    if (const std::string jobs = show(rule, "not_known"); integer(rule, "not_known") > 0)
       text += "rule " + printable(show(rule, "name")) + ": of " + jobs +
               " jobs it is not known what their pods asked for; what the rule asks of pods was not tried on them\n";
   }

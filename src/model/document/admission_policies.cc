@@ -62,8 +62,8 @@ Validation of_host_paths(const AdmissionRule& rule) {
     const std::string begin = pattern.substr(0, pattern.size() - 1);
     allowed.push_back(!pattern.ends_with("/*")
                           ? "v.hostPath.path == " + cel(pattern)
-                          : "(v.hostPath.path.startsWith(" + cel(begin) + ") && v.hostPath.path.substring(" +
-                                std::to_string(begin.size()) + ").matches('[^/.]'))");
+                          : "(v.hostPath.path.startsWith(" + cel(begin) + ") && v.hostPath.path.substring(size(" +
+                                cel(begin) + ")).matches('[^/.]'))");
   }
   return {"object.spec.?volumes.orValue([]).all(v, !has(v.hostPath) || (!v.hostPath.path.contains('..') && " +
               any_of_these(allowed) + "))",
@@ -87,12 +87,13 @@ Validation of_secrets() {
 }
 
 Validation of_gpu_limits() {
-  const std::string asks = "c.?resources.?limits.orValue({}).exists(r, r.startsWith('nvidia.com/'))";
-  return {
-      all_containers("(" + asks + " && 'cpu' in c.resources.limits && 'memory' in c.resources.limits) || (!" + asks +
-                     " && !c.?env.orValue([]).exists(e, e.name == 'NVIDIA_VISIBLE_DEVICES' && (has(e.valueFrom) || "
-                     "!(e.?value.orValue('') in ['', 'void', 'none']))))"),
-      "a container has GPUs without limits of cpu and memory, or NVIDIA_VISIBLE_DEVICES without GPUs"};
+  const std::string above_zero = "quantity(c.resources.limits[r]).isGreaterThan(quantity('0'))";
+  const std::string limits = "c.?resources.?limits.orValue({})";
+  return {all_containers("(!" + limits + ".exists(r, r.startsWith('nvidia.com/') && " + above_zero +
+                         ") || ['cpu', 'memory'].all(r, r in " + limits + " && " + above_zero +
+                         ")) && !c.?env.orValue([]).exists(e, e.name == 'NVIDIA_VISIBLE_DEVICES' && "
+                         "(has(e.valueFrom) || !(e.?value.orValue('') in ['', 'void', 'none'])))"),
+          "a container has GPUs without limits of cpu and memory, or NVIDIA_VISIBLE_DEVICES"};
 }
 
 Validation of_requests() {
@@ -292,6 +293,10 @@ Node binding_node(const std::string& name, const std::string& policy, const std:
 }  // namespace
 
 Result<std::string> policies_of(const std::vector<RuleOfQueue>& rules, std::string_view queue) {
+  if (queue == kLabelOfRoot || queue.find('.') != std::string_view::npos)
+    return invalid("queue '" + std::string(queue) +
+                   "': its label would be that of another one too; rename it, with no dot in its path, and not " +
+                   std::string(kLabelOfRoot));
   std::string label(queue.empty() ? kLabelOfRoot : queue);
   std::replace(label.begin(), label.end(), '/', '.');
   if (label.size() > kMostLabel)
@@ -309,8 +314,7 @@ Result<std::string> policies_of(const std::vector<RuleOfQueue>& rules, std::stri
       continue;
     }
     if (one.rule.max_gpu_milli) text += words + ": max_gpus is not said here, as it is for a whole job.\n";
-    const std::string policy =
-        object_name((one.queue.empty() ? std::string(kLabelOfRoot) : one.queue) + "/" + one.rule.name);
+    const std::string policy = object_name(one.queue + "/" + one.rule.name);
     const std::string binding = object_name(label + "/" + policy.substr(std::string_view("berth-").size()));
     text += "---\n" + to_yaml(policy_node(policy, one, validations)) + "---\n" +
             to_yaml(binding_node(binding, policy, label, one.rule.mode));
