@@ -30,6 +30,7 @@ class FakeExec {
   const std::string& path() const { return path_; }  // with the query
   // Returns the next message, a channel and bytes. Nothing: the client has closed the connection.
   std::optional<std::string> next();
+  int pings() const { return pings_; }  // that came before the last message
   // Returns false when it is not taken.
   bool send(const std::string& message);
   bool send_raw(const std::string& bytes);
@@ -37,6 +38,7 @@ class FakeExec {
  private:
   std::string path_;
   int socket_;
+  int pings_ = 0;
   WebSocketReader reader_{true, 1 << 20};
 };
 

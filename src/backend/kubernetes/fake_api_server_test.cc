@@ -323,6 +323,7 @@ std::optional<std::string> FakeExec::next() {
     if (!message) return std::nullopt;
     if (*message && (*message)->kind == WebSocketKind::kClose) return std::nullopt;
     if (*message && (*message)->kind == WebSocketKind::kBinary) return (*message)->bytes;
+    if (*message && (*message)->kind == WebSocketKind::kPing) ++pings_;
     if (*message) continue;
     const ssize_t count = ::recv(socket_, bytes, sizeof bytes, 0);
     if (count <= 0) return std::nullopt;

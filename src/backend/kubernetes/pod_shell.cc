@@ -20,8 +20,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookAgain{5};  // while it connects
 constexpr std::chrono::seconds kOpenPatience{10};   // to connect and to be upgraded
-constexpr std::chrono::seconds kClosePatience{2};   // from the end of the command to that of the connection
-constexpr std::chrono::seconds kPingPause{15};      // so that what stands between does not take it for idle
+constexpr std::chrono::seconds kClosePatience{3};   // of silence, from the end of the command to that of the connection
+// So that what stands between does not take it for idle. None is sent while output comes: an API server that has closed
+// the connection behind the last of it answers any byte by a reset, and what it had not sent yet is lost.
+constexpr std::chrono::seconds kPingPause{15};
 constexpr std::size_t kMostServerMessage = 256 * 1024;
 constexpr std::size_t kMostHead = 64 * 1024;
 constexpr std::size_t kMostStatus = 16 * 1024;
@@ -295,7 +297,7 @@ void PodShell::take_from_server(Clock::time_point now) {
     const auto message = server_reader_.next();
     if (!message) return finish({std::nullopt, "the API server: " + message.error().message});
     if (*message) {
-      heed(**message, now);
+      heed(**message);
       if (stage_ != Stage::kOpen) return;
       continue;
     }
@@ -305,12 +307,23 @@ void PodShell::take_from_server(Clock::time_point now) {
     }
     const auto count = server_->receive(buffer.data(), buffer.size());
     if (!count) return server_ended(count.error().message);
-    if (*count == 0) return;
+    if (*count == 0) {
+      if (!status_.empty()) end_at_ = std::min(end_at_, now + kClosePatience);
+      return;
+    }
     server_reader_.feed({buffer.data(), *count});
+    hear(now);
   }
+  hear(now);  // there may be more, which the user has no room for
 }
 
-void PodShell::heed(const WebSocketMessage& message, Clock::time_point now) {
+void PodShell::hear(Clock::time_point now) {
+  end_at_ = Clock::time_point::max();
+  ping_at_ = now + kPingPause;
+}
+
+// What the command has written may come behind its end: another stream carries it from the node.
+void PodShell::heed(const WebSocketMessage& message) {
   if (message.kind == WebSocketKind::kClose) return server_ended("the API server has closed the connection");
   if (message.kind == WebSocketKind::kPing && to_server_.size() < kMostUnsentPongs)
     say(WebSocketKind::kPong, message.bytes);
@@ -319,8 +332,6 @@ void PodShell::heed(const WebSocketMessage& message, Clock::time_point now) {
   const std::string_view bytes = std::string_view(message.bytes).substr(1);
   if (channel == ShellChannel::kOutput || channel == ShellChannel::kErrors) show(*channel, bytes);
   if (channel == ShellChannel::kEnd && status_.empty()) status_ = bytes.substr(0, kMostStatus);
-  // What the command has written may come behind its end: another stream carries it from the node.
-  if (!status_.empty()) end_at_ = now + kClosePatience;
 }
 
 void PodShell::show(ShellChannel channel, std::string_view bytes) {

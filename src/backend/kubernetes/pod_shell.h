@@ -57,7 +57,8 @@ class PodShell {
   void take_from_client();
   void obey(std::string_view message);
   void take_from_server(Clock::time_point now);
-  void heed(const WebSocketMessage& message, Clock::time_point now);
+  void heed(const WebSocketMessage& message);
+  void hear(Clock::time_point now);
   void show(ShellChannel channel, std::string_view bytes);
   void say(WebSocketKind kind, std::string_view bytes);
   bool flush_server();  // false: it takes nothing more

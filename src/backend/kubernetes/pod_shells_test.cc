@@ -62,6 +62,10 @@ class User {
     }
     return all;
   }
+  bool has_message() const {
+    pollfd asked{*stream_, POLLIN, 0};
+    return ::poll(&asked, 1, 0) > 0;
+  }
   void leave() { stream_.reset(); }
   void wait(short events) const {
     pollfd asked{*stream_, events, 0};
@@ -348,6 +352,49 @@ TEST_CASE("a command whose output is not read waits, others go on, and nothing o
   CHECK(sent < kMessages);  // 64 MiB are in no buffer
   CHECK(slow.read_all(ShellChannel::kOutput).size() == std::size_t{kMessages} * 32 * 1024);
   CHECK(slow.end == ShellEnd{0, ""});
+}
+
+// Its time is the test's.
+TEST_CASE("an API server is pinged when it has been silent for a while, and not while output comes") {
+  FakeApiServer server;
+  server.on_exec([](FakeExec& shell) {
+    while (shell.next()) shell.send("\1" + std::to_string(shell.pings()));
+  });
+  Clock::time_point now = Clock::now();
+  std::optional<User> user;
+  PodShell shell({server.url(), {}, {}, {}, {}, {}, {}}, "team/p", "/api/v1/namespaces/team/pods/p/exec?", with_input(),
+                 now, [&](Result<ShellStream> stream) { user.emplace(*stream); });
+  const auto ask = [&] {
+    std::vector<pollfd> waited;
+    user->send(shell_message(ShellChannel::kInput, "x"));
+    while (true) {
+      shell.attend(now);
+      if (user->has_message()) return *user->next();
+      waited.clear();
+      shell.add_waited(waited);
+      REQUIRE(::poll(waited.data(), waited.size(), 60'000) >= 0);
+    }
+  };
+  while (!user) {
+    shell.attend(now);
+    std::this_thread::yield();
+  }
+  CHECK(ask() ==
+        "\1"
+        "0");
+  now += 10s;
+  CHECK(ask() ==
+        "\1"
+        "0");
+  now += 10s;  // 20 s from the beginning, 10 s from what came last
+  CHECK(ask() ==
+        "\1"
+        "0");
+  now += 20s;
+  shell.attend(now);
+  CHECK(ask() ==
+        "\1"
+        "1");
 }
 
 TEST_CASE("a pod has sixteen shells at once") {
