@@ -12,6 +12,7 @@
 #include "control/batch.h"
 #include "control/handle.h"
 #include "model/command.h"
+#include "model/effect.h"
 #include "model/job.h"
 #include "model/role.h"
 #include "state/state.h"

@@ -214,9 +214,13 @@ TEST_CASE("a pod that joins a group and asks for what is forbidden, and was not 
                  "it joins the group of job 1 and asks for what a rule forbids and no pod of the job had asked for: "
                  "host-namespaces. Make it as the others are"),
              std::string::npos);
+    api.pass(125);
+    const auto* end = api.exit_of({JobId(1), 1, 1, 1});
+    REQUIRE(end != nullptr);
+    CHECK(end->message.ends_with("one asks for what a rule forbids and its job did not, host-namespaces"));
   }
   SUBCASE("where no rule does, it is started") {
-    for (std::uint32_t number = 0; number < 2; ++number) api.start(start_of(number, {ForbiddenOption::kRoot}));
+    for (std::uint32_t number = 0; number < 2; ++number) api.start(start_of(number, {{ForbiddenOption::kRoot}, {}}));
     CHECK_EQ(api.node_of("c"), "n1");
   }
 }

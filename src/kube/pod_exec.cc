@@ -45,10 +45,10 @@ std::optional<std::int32_t> exit_code_in(const boost::json::object& status) {
   return std::nullopt;
 }
 
-// What runc and crun say; a kubelet passes it on.
+// What runc says of the program; a kubelet passes it on.
 std::optional<std::int32_t> code_of_no_start(std::string_view message) {
   const auto says = [&](std::string_view words) { return message.find(words) != std::string_view::npos; };
-  if (!says("exec")) return std::nullopt;
+  if (!says("exec: \"") && !says("exec /")) return std::nullopt;
   if (says("executable file not found") || says("no such file or directory")) return kNoSuchProgram;
   if (says("permission denied")) return kNotExecutable;
   return std::nullopt;
@@ -57,7 +57,9 @@ std::optional<std::int32_t> code_of_no_start(std::string_view message) {
 // The reason stands at the end: kubelet, runtime and runc each say before it what they were about.
 std::string last_of(std::string_view message) {
   if (message.size() <= kMostTold) return shown(message, kMostTold);
-  return "..." + shown(message.substr(message.size() - kMostTold), kMostTold);
+  std::string_view told = message.substr(message.size() - kMostTold);
+  while (!told.empty() && (static_cast<unsigned char>(told.front()) & 0xC0U) == 0x80U) told.remove_prefix(1);
+  return "..." + shown(told, kMostTold);
 }
 
 }  // namespace

@@ -53,6 +53,12 @@ TEST_CASE("the Status of a command is its exit code, or what its node says") {
   CHECK(last.message.ends_with(": the reason"));
   CHECK(last.message.size() < 400);
   CHECK(end_of_exec(R"({"status":"Failure","message":"exec /etc/passwd: permission denied"})").code == 126);
+  CHECK(!end_of_exec(R"({"status":"Failure","message":"failed to exec in container: failed to create exec: mkdir )"
+                     R"(/run/containerd/x: no such file or directory"})")
+             .code);
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += "é";
+  CHECK(end_of_exec(R"({"status":"Failure","message":")" + many + R"(x"})").message.ends_with("éx"));
   const ShellEnd lost = end_of_exec(R"({"status":"Failure","message":"container \"main\" not found"})");
   CHECK(!lost.code);
   CHECK(lost.message == "its node says: container \"main\" not found");

@@ -136,7 +136,8 @@ class RiskReading {
     }
   }
 
-  // The variable gives a container GPUs of the node past every count, also beside a GPU of its own. What an image sets itself is not seen here.
+  // The variable gives a container GPUs of the node past every count, also beside a GPU of its own. What an image sets
+  // itself is not seen here.
   void read_visible_devices(const json::object& container) {
     for (const json::object* variable : objects_at(container, {"env"})) {
       if (text_at(*variable, {"name"}) != kVisibleDevices) continue;

@@ -64,7 +64,7 @@ struct StartTask {
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
   Countables countables = {};
-  JobSource source = {};                        // of its job
+  JobSource source = {};           // of its job
   PodRisks pod_risks = {};         // of what is forbidden: those that were judged when its job was submitted
   ForbiddenToPods forbidden = {};  // empty if no risks are known
   JobId family = {};               // its service or array; invalid: it has none

@@ -33,6 +33,7 @@ void set_server(CURL* handle, Credentials& credentials, const std::string& path)
     curl_easy_setopt(handle, option, &blob);
   };
   set_pem(CURLOPT_CAINFO_BLOB, credentials.ca_pem);
+  if (!credentials.ca_pem.empty()) set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // these authorities alone
   set_pem(CURLOPT_SSLCERT_BLOB, credentials.certificate_pem);
   set_pem(CURLOPT_SSLKEY_BLOB, credentials.key_pem);
 }

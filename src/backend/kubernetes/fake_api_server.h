@@ -72,6 +72,8 @@ class FakeApiServer {
   void mend();  // takes all faults back
   // What happens in a shell; its connection is closed behind it. `protocol`: the subprotocol that is agreed to.
   void on_exec(std::function<void(FakeExec&)> shell, std::string protocol = "v5.channel.k8s.io");
+  // Answers all of them with these bytes, and leaves the connection open.
+  void answer_exec_with(std::string bytes);
   void delay(const std::string& beginning, std::chrono::milliseconds time, int times);
 
   // Returns the first lines so far that begin with this, without the HTTP version.
@@ -134,6 +136,7 @@ class FakeApiServer {
   std::map<std::string, int> watching_;
   std::function<void(FakeExec&)> shell_;
   std::string exec_protocol_;
+  std::string exec_answer_;
   std::vector<int> sockets_;
   std::vector<std::thread> threads_;
   std::thread acceptor_;

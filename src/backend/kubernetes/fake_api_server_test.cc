@@ -301,12 +301,20 @@ void FakeApiServer::watch(int socket, const Request& request) {
 void FakeApiServer::exec(int socket, const Request& request, const std::string& received) {
   std::function<void(FakeExec&)> shell;
   std::string protocol;
+  std::string instead;
   {
     const std::lock_guard lock(mutex_);
     shell = shell_;
     protocol = exec_protocol_;
+    instead = exec_answer_;
   }
   FakeExec peer(socket, received, request.path + "?" + request.query);
+  if (!instead.empty()) {
+    send_all(socket, instead);
+    while (peer.next()) {
+    }
+    return;
+  }
   const bool begun =
       send_all(socket,
                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -314,6 +322,11 @@ void FakeApiServer::exec(int socket, const Request& request, const std::string& 
                    web_socket_accept(request.socket_key) + "\r\nSec-WebSocket-Protocol: " + protocol + "\r\n\r\n");
   if (begun && shell) shell(peer);
   ::shutdown(socket, SHUT_RDWR);
+}
+
+void FakeApiServer::answer_exec_with(std::string bytes) {
+  const std::lock_guard lock(mutex_);
+  exec_answer_ = std::move(bytes);
 }
 
 std::optional<std::string> FakeExec::next() {

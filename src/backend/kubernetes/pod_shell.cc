@@ -30,6 +30,7 @@ constexpr std::size_t kMostStatus = 16 * 1024;
 constexpr std::size_t kMostUnsentPongs = 4 * 1024;
 constexpr int kTurns = 8;  // reads of one shell at once, so that one that never stops printing does not keep the others
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
+constexpr std::string_view kLastChunk = "\r\n0\r\n\r\n";
 
 std::uint32_t random_mask() {
   thread_local std::random_device device;
@@ -73,6 +74,22 @@ int status_of(std::string_view head) {
   const std::size_t space = std::min(head.find(' '), head.size());
   if (space < head.size()) std::from_chars(head.data() + space + 1, head.data() + head.size(), status);
   return status;
+}
+
+bool is_chunked(std::string_view head) { return in_lower_case(line_of(head, "transfer-encoding")) == "chunked"; }
+
+// Returns the bytes of the chunks that are whole.
+std::string of_chunks(std::string_view body) {
+  std::string bytes;
+  while (true) {
+    std::size_t size = 0;
+    const auto [end, error] = std::from_chars(body.data(), body.data() + body.size(), size, 16);
+    const std::size_t line = body.find("\r\n");
+    if (error != std::errc() || size == 0 || line == std::string_view::npos || size > body.size() - line - 2)
+      return bytes;
+    bytes += body.substr(line + 2, size);
+    body.remove_prefix(std::min(line + 2 + size + 2, body.size()));
+  }
 }
 
 Error refusal_of(const std::string& pod, const HttpAnswer& answer) {
@@ -177,8 +194,8 @@ void PodShell::upgrade(Clock::time_point now) {
   const bool is_whole = read_head();
   const std::size_t end = head_.find(kHeadEnd);
   if (!is_whole) {
-    if (now >= give_up_at_) refuse({ErrorCode::kUnavailable, "the API server did not answer in time"});
-    return;
+    if (now < give_up_at_) return;
+    if (end == std::string::npos) return refuse({ErrorCode::kUnavailable, "the API server did not answer in time"});
   }
   if (end == std::string::npos)
     return refuse({ErrorCode::kUnavailable, "the API server closed the connection without an answer"});
@@ -187,6 +204,7 @@ void PodShell::upgrade(Clock::time_point now) {
   HttpAnswer answer;
   answer.status = status_of(head);
   answer.body = head_.substr(end + kHeadEnd.size());
+  if (is_chunked(head)) answer.body = of_chunks(answer.body);
   refuse(refusal_of(pod_, answer));
 }
 
@@ -197,10 +215,12 @@ bool PodShell::read_head() {
     if (end != std::string::npos) {
       const std::string_view head = std::string_view(head_).substr(0, end);
       if (status_of(head) == 101) return true;
+      const std::string_view body = std::string_view(head_).substr(end + kHeadEnd.size());
+      if (is_chunked(head) && body.ends_with(kLastChunk)) return true;
       std::size_t length = kMostHead;
       const std::string stated = line_of(head, "content-length");
       std::from_chars(stated.data(), stated.data() + stated.size(), length);
-      if (head_.size() - end - kHeadEnd.size() >= length) return true;
+      if (body.size() >= length) return true;
     }
     if (head_.size() >= kMostHead) return true;
     const auto count = server_->receive(buffer.data(), buffer.size());
@@ -243,9 +263,13 @@ void PodShell::pass(Clock::time_point now) {
   if (stage_ == Stage::kOpen) take_from_server(now);
   flush_client();
   if (stage_ != Stage::kOpen) return;
+  // What has been read from the API server already is in no descriptor that poll could tell of.
+  if (is_held_ && to_client_.size() < kMostShellBytes) is_busy_ = true;
   if (now >= end_at_) return server_ended({});
+  flush_server();  // the answers to its pings
   if (now < ping_at_) return;
   ping_at_ = now + kPingPause;
+  if (server_->is_silent()) return server_ended("the API server is silent");
   if (!server_is_behind()) say(WebSocketKind::kPing, {});
   flush_server();
 }
@@ -293,6 +317,7 @@ void PodShell::obey(std::string_view message) {
 
 void PodShell::take_from_server(Clock::time_point now) {
   std::array<char, kShellChunkBytes> buffer;
+  is_held_ = false;
   for (int turn = 0; to_client_.size() < kMostShellBytes;) {
     const auto message = server_reader_.next();
     if (!message) return finish({std::nullopt, "the API server: " + message.error().message});
@@ -314,6 +339,7 @@ void PodShell::take_from_server(Clock::time_point now) {
     server_reader_.feed({buffer.data(), *count});
     hear(now);
   }
+  is_held_ = true;
   hear(now);  // there may be more, which the user has no room for
 }
 
@@ -340,7 +366,7 @@ void PodShell::show(ShellChannel channel, std::string_view bytes) {
 }
 
 void PodShell::say(WebSocketKind kind, std::string_view bytes) {
-  to_server_ += web_socket_frame(kind, bytes, random_mask());
+  if (!is_deaf_) to_server_ += web_socket_frame(kind, bytes, random_mask());
 }
 
 bool PodShell::flush_server() {
@@ -351,7 +377,13 @@ bool PodShell::flush_server() {
       if (sending_.empty()) return true;
     }
     const auto count = server_->send(std::string_view(sending_).substr(sent_));
-    if (!count) return false;
+    if (!count) {  // nothing is left to be sent, so that nobody waits for room
+      is_deaf_ = true;
+      sending_.clear();
+      to_server_.clear();
+      sent_ = 0;
+      return false;
+    }
     if (*count == 0) return true;
     sent_ += *count;
   }

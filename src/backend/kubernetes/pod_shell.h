@@ -87,6 +87,8 @@ class PodShell {
   std::string to_client_;
   std::string status_;  // how the command ended, by channel 3
   bool is_busy_ = false;
+  bool is_held_ = false;  // the user has no room for what may have come already
+  bool is_deaf_ = false;  // the API server takes nothing any more
   bool told_of_signals_ = false;
   Clock::time_point give_up_at_;
   Clock::time_point end_at_ = Clock::time_point::max();  // the API server has said the end, and does not close

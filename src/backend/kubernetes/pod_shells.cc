@@ -17,6 +17,7 @@ namespace {
 
 constexpr const char* kStopping = "the server is stopping";
 constexpr int kLongestWaitMs = 60'000;
+constexpr std::size_t kMostLooks = 64;
 
 std::string name_of(const kube::PodPlace& pod) { return pod.space + "/" + pod.name; }
 
@@ -49,6 +50,8 @@ PodShells::~PodShells() {
 }
 
 void PodShells::open(const kube::PodPlace& pod, const ShellBegin& begin, ShellAnswer answer) {
+  if (looking_.size() >= kMostLooks)
+    return answer(Error{ErrorCode::kUnavailable, "too many shells are being opened in pods; try again"});
   const std::uint64_t id = next_id_++;
   looking_.emplace(id, Opening{pod, {}, begin, std::move(answer)});
   HttpCall call;

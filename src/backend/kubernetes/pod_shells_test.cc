@@ -6,6 +6,7 @@
 
 #include <array>
 #include <boost/json/parse.hpp>
+#include <cstdio>
 #include <future>
 #include <optional>
 #include <thread>
@@ -352,6 +353,42 @@ TEST_CASE("a command whose output is not read waits, others go on, and nothing o
   CHECK(sent < kMessages);  // 64 MiB are in no buffer
   CHECK(slow.read_all(ShellChannel::kOutput).size() == std::size_t{kMessages} * 32 * 1024);
   CHECK(slow.end == ShellEnd{0, ""});
+}
+
+TEST_CASE("what has come and had to wait for the user goes on without another word of the API server") {
+  Shells all;
+  all.server.on_exec([&](FakeExec& shell) {
+    std::string bytes;
+    for (int i = 0; i < 20'000; ++i) bytes += web_socket_frame(WebSocketKind::kBinary, "\1" + std::string(20, 'y'));
+    shell.send_raw(bytes);
+    while (shell.next()) {  // until the user is gone
+    }
+  });
+  User user = all.opened();
+  std::size_t count = 0;
+  const auto begun = Clock::now();
+  while (count < std::size_t{20'000} * 20) {
+    const auto message = user.next();
+    REQUIRE(message);
+    count += message->size() - 1;
+  }
+  CHECK(Clock::now() - begun < 14s);  // and not with the next ping
+}
+
+TEST_CASE("a refusal that comes in chunks is told in its words, and at once") {
+  Shells all;
+  const std::string denial = R"({"message":"admission webhook \"w\" denied the request: no shells"})";
+  const auto chunk = [](const std::string& bytes) {
+    char size[16];
+    std::snprintf(size, sizeof size, "%zx", bytes.size());
+    return size + ("\r\n" + bytes + "\r\n");
+  };
+  all.server.answer_exec_with("HTTP/1.1 403 Forbidden\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                              chunk(denial.substr(0, 10)) + chunk(denial.substr(10)) + chunk(""));
+  const auto refused = all.open();
+  REQUIRE(!refused);
+  CHECK(refused.error().code == ErrorCode::kDenied);
+  CHECK(refused.error().message.find("no shells") != std::string::npos);
 }
 
 // Its time is the test's.

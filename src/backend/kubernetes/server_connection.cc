@@ -14,9 +14,11 @@
 namespace berth::backend {
 namespace {
 
-// A server that is gone without a word is found out within about a minute.
+// A server that is gone without a word is found out within about a minute: by probes while nothing is sent, else by
+// what it does not acknowledge. TCP_USER_TIMEOUT would also end a connection whose server only has no room for input.
 constexpr int kIdleSeconds = 15;
 constexpr int kProbes = 3;
+constexpr std::uint32_t kSilentMs = 45'000;
 
 Error connection_lost(const std::string& why) {
   return {ErrorCode::kUnavailable, "the connection to the API server was lost: " + why};
@@ -31,6 +33,7 @@ struct ServerConnection::Handles {
     easy = curl_easy_init();
     set_server(easy, credentials, "/");
     curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);  // no wait for a resolver that hangs
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, failure);
     curl_multi_add_handle(multi, easy);
   }
@@ -72,6 +75,13 @@ Result<bool> ServerConnection::connect() {
   set(TCP_KEEPINTVL, kIdleSeconds);
   set(TCP_KEEPCNT, kProbes);
   return true;
+}
+
+bool ServerConnection::is_silent() const {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  return ::getsockopt(handles_->socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_unacked > 0 &&
+         info.tcpi_last_ack_recv > kSilentMs;
 }
 
 int ServerConnection::descriptor() const { return handles_->socket; }

@@ -30,6 +30,10 @@ class ServerConnection {
   Result<std::size_t> send(std::string_view bytes);
   Result<std::size_t> receive(char* to, std::size_t at_most);
 
+  // Returns true if bytes were sent and it has acknowledged nothing for the better part of a minute. One that has no
+  // room for more acknowledges.
+  bool is_silent() const;
+
   // Returns the beginning of a GET: its first line, Host, and Authorization where there is a token.
   std::string request_begin(const std::string& path) const;
 

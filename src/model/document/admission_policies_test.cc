@@ -51,7 +51,8 @@ TEST_CASE("rules as policies: each word and key that a single pod can break is s
                     "message:"),
            7);
   const std::string paths = exported("r: {host_paths: [/data/*, /scratch]}");
-  CHECK_NE(paths.find("v.hostPath.path.startsWith('/data/') && v.hostPath.path.substring(size('/data/'))"), std::string::npos);
+  CHECK_NE(paths.find("v.hostPath.path.startsWith('/data/') && v.hostPath.path.substring(size('/data/'))"),
+           std::string::npos);
   CHECK_NE(paths.find("v.hostPath.path == '/scratch'"), std::string::npos);
 }
 
@@ -85,7 +86,8 @@ TEST_CASE("rules as policies: two rules never have one name") {
   const auto both = policies_of({{"", rules->front()}, {"cluster", rules->front()}}, "cluster/x");
   REQUIRE(both.has_value());
   const std::string first = names(*both);
-  const std::string second = names(both->substr(both->find("kind: ValidatingAdmissionPolicy\n", both->find(first) + 1)));
+  const std::string second =
+      names(both->substr(both->find("kind: ValidatingAdmissionPolicy\n", both->find(first) + 1)));
   CHECK_NE(first, second);
   for (const char* queue : {"cluster", "a.b", "a/b.c"})
     CHECK(exported("r: {digest: true}", queue).starts_with("queue '" + std::string(queue) + "': its label would be"));
