@@ -858,6 +858,8 @@ struct ElsewhereFlag {
 
 constexpr std::array kElsewhereFlags{
     ElsewhereFlag{"serve dev", "--data", "DIR", "directory of the event log, jobs' output and checkpoints"},
+    ElsewhereFlag{"serve dev", "--store", "ADDRESS", "PostgreSQL that keeps the event log instead"},
+    ElsewhereFlag{"serve dev", "--store-deadline", "TIME", "how long it may take for a commit, as 10s"},
     ElsewhereFlag{"serve dev", "--config", "FILE", "cluster.yaml to have in force from the start"},
     ElsewhereFlag{"serve dev", "--issuers", "FILE", "identity providers whose tokens are taken"},
     ElsewhereFlag{"serve dev", "--listen", "ADDRESS", "address to serve on"},
