@@ -274,7 +274,8 @@ def a_shell_opens_in_a_pod_where_the_chart_gives_the_right(cluster, kubeconfig):
             terminal.ask("busybox stty size", "43 132")
             terminal.resize(24, 80)
             terminal.ask("busybox stty size", "24 80")
-            terminal.type("sleep 600\n")
+            # A key typed while the shell edits a line is no interrupt, so the command has to be running.
+            terminal.ask("echo sleeps $((6 * 6)); busybox sleep 600", "sleeps 36")
             terminal.type("\x03")
             terminal.ask("echo again $((6 * 7))", "again 42")
             terminal.type("exit 5\n")
