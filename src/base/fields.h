@@ -24,7 +24,7 @@ template <class Struct, class Member, bool kIfSet = false>
 struct Field {
   std::string_view name;
   Member Struct::*member;
-  static constexpr bool if_set = kIfSet;
+  static constexpr bool if_set = kIfSet;  // NOLINT(readability-identifier-naming): it reads as a member
 };
 
 template <class Struct, class Member>
